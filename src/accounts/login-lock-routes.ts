@@ -10,7 +10,7 @@ import { listingOf, PageQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import { ipVersion } from '../world/net/ip-address.js'
 import type { Clock } from '../world/time/clock.js'
-import type { LoginGuard } from './login-guard.js'
+import type { LoginGuard, LoginLock } from './login-guard.js'
 
 export interface LoginLockParts {
   readonly database: Database
@@ -45,13 +45,15 @@ export function loginLockRoutes({ database, clock, guard }: LoginLockParts): Rou
       item: LockSchema,
       async handle(_request, page) {
         const now = clock.now()
-        return listingOf(await guard.locks(), page, lock => ({
+        const toApi = (lock: LoginLock) => ({
           scope: lock.scope,
           address: lock.address ?? null,
           account: lock.account ?? null,
           failures: lock.failures,
           locked_until: isoTime(now + lock.remainingMs),
-        }))
+        })
+        const keyOf = ({ scope, address, account }: LoginLock) => `${scope} ${address ?? account ?? ''}`
+        return listingOf(await guard.locks(), page, toApi, keyOf)
       },
     }),
     adminRoute({

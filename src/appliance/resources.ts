@@ -7,7 +7,7 @@
 import { operators } from '../accounts/operators/resource.js'
 import { activity, accounts } from '../accounts/resource.js'
 import { forms } from '../audience/forms/resource.js'
-import { contacts, lists, segments, tags } from '../audience/resource.js'
+import { attributes, contacts, lists, segments, tags } from '../audience/resource.js'
 import { conversions } from '../analytics/conversions/resource.js'
 import { statistics } from '../analytics/statistics/resource.js'
 import { automations } from '../automations/resource.js'
@@ -45,6 +45,7 @@ const RESOURCES = [
   messages,
   email,
   contacts,
+  attributes,
   lists,
   segments,
   tags,

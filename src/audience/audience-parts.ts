@@ -32,3 +32,4 @@ export const PIECE = 250
 export const MAX_LISTS = 1_000
 export const MAX_SEGMENTS = 1_000
 export const MAX_TAGS = 5_000
+export const MAX_DECLARED = 500

@@ -203,7 +203,7 @@ export async function listPairs(
     return { ...(await listing(shown)), total: page.after.total, hasMore: rows.length > page.limit }
   }
   const reading = readingOf(page, total)
-  if (reading.limit === 0) return { items: [], total }
+  if (reading.limit === 0) return { items: [], total, end: undefined }
   const { rows } = await sql<{ contact: number }>`
     ${live} order by contact ${sql.raw(reading.order)} limit ${reading.limit} offset ${reading.offset}`.execute(
     db,

@@ -1,7 +1,8 @@
-/** The audience as resources: contacts, lists, segments and tags. */
+/** The audience as resources: contacts, declared attributes, lists, segments and tags. */
 import { retentionRule } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
+import { attributeRoutes } from './attributes/attribute-routes.js'
 import { RESTORABLE_MS, type AudienceParts } from './audience-parts.js'
 import { bulkContactRoutes } from './contacts/bulk-routes.js'
 import { contactConsumer } from './contacts/contact-consumer.js'
@@ -101,6 +102,11 @@ export const tags = resource({
     routes: [...tagRoutes(parts), ...taggedRoutes(parts)],
     retention: [deletesMemberships(CONTACT_TAGS)],
   }),
+})
+
+export const attributes = resource({
+  chapters: { Attributes: 'Names and types of what contacts have beside their own fields.' },
+  open: (parts: AudienceParts) => ({ routes: attributeRoutes(parts) }),
 })
 
 /** Deletes lists and tags that can no longer be restored, with their memberships, in steps. */

@@ -4,7 +4,7 @@ import { findWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { adminListRoute } from '../http/admin-route.js'
 import { Id } from '../http/answer/answer-fields.js'
-import { pageQuery } from '../http/pagination.js'
+import { cursorQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import type { CampaignParts } from './campaign-parts.js'
 import { listCampaignsOfAll } from './records/all-campaigns-store.js'
@@ -29,7 +29,7 @@ export function campaignAdminRoutes(parts: CampaignParts): Route[] {
       description: 'Campaigns of sandboxes are not listed.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           workspace_id: Type.Optional(Type.String({ maxLength: 64, description: 'Only of this workspace.' })),
           awaits_winner: Type.Optional(
             Type.Boolean({
@@ -53,18 +53,14 @@ export function campaignAdminRoutes(parts: CampaignParts): Route[] {
       ) {
         if (workspaceId !== undefined && !(await findWorkspace(reader, workspaceId)))
           throw new AppError('not_found', `no workspace ${workspaceId}`)
-        const { items, total } = await listCampaignsOfAll(
-          slowReader,
-          { workspaceId, awaitsWinner, isWaiting },
-          page,
-        )
-        const waits = await findWaits(parts, items)
+        const found = await listCampaignsOfAll(slowReader, { workspaceId, awaitsWinner, isWaiting }, page)
+        const waits = await findWaits(parts, found.items)
         return {
-          items: items.map(one => ({
+          ...found,
+          items: found.items.map(one => ({
             ...campaignToApi(one, waits.get(one.seq)),
             workspace_id: one.workspaceId,
           })),
-          total,
         }
       },
     }),

@@ -18,7 +18,7 @@ export async function countRows<Table extends keyof Tables>(matching: Matching<T
 export interface Listed<Item> {
   readonly items: readonly Item[]
   readonly total: number
-  readonly end?: readonly (string | number)[] | undefined
+  readonly end: readonly (string | number)[] | undefined
   readonly hasMore?: boolean
 }
 
@@ -31,20 +31,6 @@ export interface PageOf {
     position(...kinds: readonly ('number' | 'text')[]): readonly (string | number)[]
   }
   readonly isUncounted?: true
-}
-
-/**
- * Counts and reads concurrently, since long reads may run in different threads.
- *
- * @param page the rows to show @returns a list page as http/ expects it
- */
-export async function pageWithTotal<Table extends keyof Tables, Row, Item>(
-  matching: Matching<Table>,
-  page: { execute(): Promise<Row[]> },
-  fromRow: (row: Row) => Item,
-): Promise<Listed<Item>> {
-  const [rows, total] = await Promise.all([page.execute(), countRows(matching)])
-  return { items: rows.map(fromRow), total }
 }
 
 /** Sort order, all columns in one direction: unique together, and backed by an index in this order. */
@@ -88,8 +74,21 @@ export async function keysetPage<Table extends keyof Tables, Item>(
   fromRow: (row: Selectable<Tables[Table]>) => Item,
   known?: number,
 ): Promise<Listed<Item>> {
+  const selected = matching.selectAll() as unknown as RowsOf<Selectable<Tables[Table]>>
+  return keysetPageOf(matching, selected, order, page, fromRow, known)
+}
+
+/** `keysetPage` of some columns, for tables with large ones. @param selected a query, with the columns of the order */
+export async function keysetPageOf<Table extends keyof Tables, Row, Item>(
+  matching: Matching<Table>,
+  selected: { execute(): Promise<Row[]> },
+  order: KeysetOrder,
+  page: PageOf,
+  fromRow: (row: Row) => Item,
+  known?: number,
+): Promise<Listed<Item>> {
   const { limit, offset, after, isUncounted } = page
-  let rows = matching.selectAll() as unknown as RowsOf<Selectable<Tables[Table]>>
+  let rows = selected as unknown as RowsOf<Row>
   for (const column of order.columns) rows = rows.orderBy(sql.ref(column), order.direction)
   if (after || (isUncounted && known === undefined)) {
     if (after) rows = rows.where(isBehind(order, after.position(...order.kinds)))

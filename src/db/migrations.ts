@@ -6,9 +6,10 @@ import { up as provedAccounts } from './migrations/0002-proved-accounts.js'
 import { up as authenticatedReports } from './migrations/0003-authenticated-reports.js'
 import { up as pendingPayloads } from './migrations/0004-pending-payloads.js'
 import { up as keptEtags } from './migrations/0005-kept-etags.js'
-import { up as lastSent } from './migrations/0007-last-sent.js'
-import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
 import { up as quarterCounters } from './migrations/0006-quarter-counters.js'
+import { up as lastSent } from './migrations/0007-last-sent.js'
+import { up as attributes } from './migrations/0008-attributes.js'
+import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -24,7 +25,8 @@ export const MIGRATIONS: Migrations = {
   '0003-authenticated-reports': authenticatedReports,
   '0004-pending-payloads': pendingPayloads,
   '0005-kept-etags': keptEtags,
-  '0007-last-sent': lastSent,
-  '0009-campaign-waits': campaignWaits,
   '0006-quarter-counters': quarterCounters,
+  '0007-last-sent': lastSent,
+  '0008-attributes': attributes,
+  '0009-campaign-waits': campaignWaits,
 }

@@ -4,6 +4,7 @@
  * Setting one aside lets its consumer and retention move on. Managed with `postroad event`.
  */
 import type { Queries } from '../db/database.js'
+import { countRows, keysetPage, type Listed, type PageOf } from '../db/listing.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { EventKind } from './event.js'
 import type { StoredEvent } from './store.js'
@@ -59,27 +60,13 @@ export async function setAside(db: Queries, one: SetAsideEvent): Promise<void> {
 }
 
 /** Oldest first. */
-export async function listSetAside(
-  db: Queries,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-): Promise<SetAsideEvent[]> {
-  const rows = await db
-    .selectFrom('set_aside_events')
-    .selectAll()
-    .orderBy('seq')
-    .orderBy('consumer')
-    .limit(limit)
-    .offset(offset)
-    .execute()
-  return rows.map(fromRow)
+export function listSetAside(db: Queries, page: PageOf): Promise<Listed<SetAsideEvent>> {
+  const order = { columns: ['seq', 'consumer'], kinds: ['number', 'text'], direction: 'asc' } as const
+  return keysetPage(db.selectFrom('set_aside_events'), order, page, fromRow)
 }
 
-export async function countSetAside(db: Queries): Promise<number> {
-  const { total } = await db
-    .selectFrom('set_aside_events')
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return total
+export function countSetAside(db: Queries): Promise<number> {
+  return countRows(db.selectFrom('set_aside_events'))
 }
 
 export async function listRetryRequested(db: Queries): Promise<SetAsideEvent[]> {

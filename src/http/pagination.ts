@@ -1,15 +1,14 @@
 /**
  * Pagination of lists: the query parameters `limit`, `offset` and `after`, and the `pagination` object of the contract.
  *
- * Long lists also support `after`, a cursor that holds the position of the last row and the total, so that later pages neither count
- * nor skip rows. A digest binds a cursor to one list, its filters and its order. The digest needs no secret: a forged cursor only
+ * `after` is a cursor that holds the position of the last row and the total, so that later pages neither count nor skip rows. A digest binds a cursor to one list, its filters and its order. The digest needs no secret: a forged cursor only
  * selects a position in a list the caller may read anyway. Pure.
  */
 import { createHash } from 'node:crypto'
 import Type, { type TObject, type TSchema } from 'typebox'
 import { AppError } from '../core/errors.js'
 
-export const pageQuery = {
+const pageQuery = {
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -23,10 +22,10 @@ export const pageQuery = {
   ),
 }
 
-/** The query of a list without filters. */
-export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
+/** For results that are not a list of their own, such as those of a batch. */
+export const OffsetQuery = Type.Object(pageQuery, { additionalProperties: false })
 
-/** For lists that also support cursors: `listRoute` reads `after` and passes it to the store in the page. */
+/** Of every list: `listRoute` reads `after` and passes it to the store in the page. */
 export const cursorQuery = {
   ...pageQuery,
   after: Type.Optional(
@@ -47,6 +46,9 @@ export const cursorQuery = {
     }),
   ),
 }
+
+/** The query of a list without filters. */
+export const PageQuery = Type.Object(cursorQuery, { additionalProperties: false })
 
 /** The query parameter `search` of lists whose items have a name. */
 export const nameSearch = {
@@ -103,22 +105,40 @@ export interface Listing<T> {
   readonly items: readonly T[]
   /** Total matching rows. */
   readonly total: number
-  /** For lists with cursors: position of the last item. */
-  readonly end?: Position | undefined
+  /** Position of the last item, for the cursor. */
+  readonly end: Position | undefined
   /** For cursor pages: whether more rows follow. */
   readonly hasMore?: boolean
 }
 
-/** A page of a list that is in memory. */
+/**
+ * A page of a list that is in memory.
+ *
+ * @param keyOf unique; a page after an item that is gone begins where the item was
+ */
 export function listingOf<A, T>(
   all: readonly A[],
-  { offset, limit }: Page,
+  { offset, limit, after }: Page,
   toApi: (one: A) => T,
+  keyOf: (one: A) => string,
 ): Listing<T> {
-  return { items: all.slice(offset, offset + limit).map(toApi), total: all.length }
+  const start = after ? startAfter(after.position('text', 'number'), all.map(keyOf)) : offset
+  const items = all.slice(start, start + limit)
+  const last = items.at(-1)
+  return {
+    items: items.map(toApi),
+    total: after?.total ?? all.length,
+    end: last === undefined ? undefined : [keyOf(last), start + items.length - 1],
+    hasMore: start + items.length < all.length,
+  }
 }
 
-/** @param scope present for lists with cursors */
+function startAfter([key, index]: Position, keys: readonly string[]): number {
+  const found = keys.indexOf(String(key))
+  return found === -1 ? Number(index) : found + 1
+}
+
+/** @param scope of the cursor; undefined for pages by offset only */
 export function listBody<T>(listing: Listing<T>, page: Page, scope?: string): object {
   const { total, items, end } = listing
   const hasMore = listing.hasMore ?? page.offset + items.length < total

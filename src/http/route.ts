@@ -311,7 +311,7 @@ export function openRoute<
   )
 }
 
-/** A route that returns a page of a list. Its query schema includes `pageQuery`, or `cursorQuery` to allow cursors as well. */
+/** A route that returns a page of a list. Its query schema includes `cursorQuery`. */
 export function listRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,

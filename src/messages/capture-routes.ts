@@ -15,7 +15,7 @@ import {
   mailPageQuery,
 } from '../http/answer/mail-page.js'
 import type { ClientRequest } from '../http/network-access.js'
-import { listBody, pageOf, PageQuery, pageQuery } from '../http/pagination.js'
+import { cursorQuery, listBody, OffsetQuery, pageOf } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
 import { octetsToText } from '../mail/mime/charset.js'
 import type { Clock } from '../world/time/clock.js'
@@ -53,12 +53,12 @@ export function captureRoutes({ database: { reader }, isListed }: CaptureParts):
       isBare: true,
       access,
       summary: 'List captured mails.',
-      query: PageQuery,
+      query: OffsetQuery,
       response: Type.Unknown(),
       async handle({ query }) {
         const page = pageOf(query)
-        const { items, total } = await listCapturedMails(reader, page)
-        return listBody({ items: items.map(headToApi), total }, page)
+        const found = await listCapturedMails(reader, page)
+        return listBody({ ...found, items: found.items.map(headToApi) }, page)
       },
     }),
     openRoute({
@@ -109,7 +109,7 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
       summary: 'List captured mail, newest first.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           search: Type.Optional(
             Type.String({
               maxLength: 200,
@@ -121,8 +121,8 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
       ),
       item: CapturedMailSchema,
       async handle({ query }, page) {
-        const { items, total } = await listCapturedMails(reader, page, query.search)
-        return { items: items.map(headToApi), total }
+        const found = await listCapturedMails(reader, page, query.search)
+        return { ...found, items: found.items.map(headToApi) }
       },
     }),
     adminRoute({

@@ -2,6 +2,7 @@
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { likeText } from '../db/folded-words.js'
+import { keysetPageOf } from '../db/listing.js'
 import type { Listing, Page } from '../http/pagination.js'
 
 interface CapturedMailRow {
@@ -78,17 +79,17 @@ export async function listCapturedMails(
       sql<boolean>`(lower(recipient) like ${pattern} escape '!' or lower(subject) like ${pattern} escape '!')`,
     )
   }
-  const rows = await matching
-    .select(['seq', 'message_id', 'captured_at', 'envelope_sender', 'recipient', 'subject', 'size'])
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  return {
-    total,
-    items: rows.map(row => ({ ...envelopeFrom(row), size: row.size })),
-  }
+  const heads = matching.select([
+    'seq',
+    'message_id',
+    'captured_at',
+    'envelope_sender',
+    'recipient',
+    'subject',
+    'size',
+  ])
+  const order = { columns: ['seq'], kinds: ['number'], direction: 'desc' } as const
+  return keysetPageOf(matching, heads, order, page, row => ({ ...envelopeFrom(row), size: row.size }))
 }
 
 /** @returns how many */

@@ -11,7 +11,6 @@ import type { Route } from '../http/route.js'
 import type { Clock } from '../world/time/clock.js'
 import { recordActivity } from '../events/activity-store.js'
 import {
-  countSetAside,
   dropSetAside,
   listSetAside,
   requestRetry,
@@ -63,8 +62,8 @@ export function setAsideRoutes(parts: SetAsideParts): Route[] {
       query: PageQuery,
       item: SetAsideSchema,
       async handle(_, page) {
-        const [items, total] = await Promise.all([listSetAside(reader, page), countSetAside(reader)])
-        return { items: items.map(eventToApi), total }
+        const found = await listSetAside(reader, page)
+        return { ...found, items: found.items.map(eventToApi) }
       },
     }),
     changeRoute(parts, 'retry', 'retrySetAsideEvents', 'Retry set-aside events.', requestRetry),

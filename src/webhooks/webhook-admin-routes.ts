@@ -7,7 +7,7 @@ import type { Database, Queries } from '../db/database.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Id } from '../http/answer/answer-fields.js'
 import { requirePermission, type OperatorPrincipal } from '../http/operator.js'
-import { pageQuery } from '../http/pagination.js'
+import { cursorQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import { requireDelivery } from './log/replay.js'
 import { SubscriptionSchema, subscriptionToApi } from './subscriptions/subscription-schema.js'
@@ -35,7 +35,7 @@ export function webhookAdminRoutes({ reader }: Database): Route[] {
       chapter: 'Webhooks',
       summary: 'List webhooks, newest first.',
       query: Type.Object(
-        { ...pageQuery, workspace_id: Type.Optional(Type.String({ maxLength: 64 })) },
+        { ...cursorQuery, workspace_id: Type.Optional(Type.String({ maxLength: 64 })) },
         { additionalProperties: false },
       ),
       item: OwnedWebhook,
@@ -44,12 +44,13 @@ export function webhookAdminRoutes({ reader }: Database): Route[] {
         if (workspaceId !== undefined && !(await findWorkspace(reader, workspaceId)))
           throw new AppError('not_found', `no workspace ${workspaceId}`)
         const owners = workspaceId === undefined ? undefined : [workspaceId, sandboxIdOf(workspaceId)]
-        const { items, total } = await listAnySubscriptions(reader, owners, page)
+        const found = await listAnySubscriptions(reader, owners, page)
+        const { items } = found
         const liveIds = new Map<string, string>()
         for (const one of items)
           if (!liveIds.has(one.workspaceId))
             liveIds.set(one.workspaceId, await liveIdOf(reader, one.workspaceId))
-        return { items: items.map(one => toApi(one, liveIds.get(one.workspaceId) ?? '')), total }
+        return { ...found, items: items.map(one => toApi(one, liveIds.get(one.workspaceId) ?? '')) }
       },
     }),
     adminRoute({

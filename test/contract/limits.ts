@@ -16,6 +16,7 @@ const BATCH = 'POST /email/batch'
 const LISTS = [
   '/email',
   '/email/batch/{batchId}',
+  '/attributes',
   '/contacts',
   '/contacts/imports',
   '/contacts/duplicates',

@@ -40,7 +40,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     sections: [],
     places: [
       `${LATER} > Audience of a campaign audience`,
-      `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
       `${LATER} > Capture is a state of`,
       `${LATER} > Webhooks POST /webhooks/triggers takes events`,
       `${LATER} > Foreign APIs (off unless named`,

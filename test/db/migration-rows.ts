@@ -909,6 +909,14 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
   '0004-pending-payloads': { become: { webhook_deliveries: [{ id: 'delivery', payload: 1 }] } },
   '0005-kept-etags': { become: { kept_answers: [{ etag: null }] } },
+  '0006-quarter-counters': {
+    become: { daily_counters: [{ day: T, count: 3 }] },
+    after: {
+      quarter_counters: [
+        { workspace_id: WORKSPACE, dimension: 'tag', starts_at: 0, value: 'a', accepted: 1 },
+      ],
+    },
+  },
   '0007-last-sent': {
     // A feed of which each item was new when it was last run.
     before: {
@@ -955,13 +963,24 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     },
     changes: ['feeds.etag', 'feeds.last_modified'],
   },
-  '0009-campaign-waits': { become: { campaigns: [{ waiting_since: null, waiting_announced: null }] } },
-  '0006-quarter-counters': {
-    become: { daily_counters: [{ day: T, count: 3 }] },
+  '0008-attributes': {
+    become: { attributes: [] },
     after: {
-      quarter_counters: [
-        { workspace_id: WORKSPACE, dimension: 'tag', starts_at: 0, value: 'a', accepted: 1 },
+      attributes: [
+        {
+          id: 'attribute',
+          workspace_id: WORKSPACE,
+          name: 'Plan',
+          name_folded: 'plan',
+          label: null,
+          type: 'text',
+          created_by: 'shell',
+          created_by_id: null,
+          created_at: T,
+          updated_at: T,
+        },
       ],
     },
   },
+  '0009-campaign-waits': { become: { campaigns: [{ waiting_since: null, waiting_announced: null }] } },
 }

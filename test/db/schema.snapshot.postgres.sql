@@ -84,6 +84,19 @@ create table attempts (
   tried text not null
 );
 
+create table attributes (
+  id text not null,
+  workspace_id text not null,
+  name text not null,
+  name_folded text not null,
+  label text,
+  type text not null,
+  created_by text not null,
+  created_by_id text,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
 create table audiences (
   seq bigint not null default nextval('audiences_seq_seq'::regclass),
   workspace_id text not null,
@@ -1330,6 +1343,8 @@ alter table attempts add constraint attempts_message_id_fkey FOREIGN KEY (messag
 
 alter table attempts add constraint attempts_pkey PRIMARY KEY (seq);
 
+alter table attributes add constraint attributes_pkey PRIMARY KEY (id);
+
 alter table audiences add constraint audiences_pkey PRIMARY KEY (seq);
 
 alter table audiences add constraint audiences_workspace_id_key UNIQUE (workspace_id);
@@ -1619,6 +1634,10 @@ CREATE INDEX activities_by_workspace ON public.activities USING btree (workspace
 CREATE INDEX api_keys_by_workspace ON public.api_keys USING btree (workspace_id);
 
 CREATE INDEX attempts_by_message ON public.attempts USING btree (message_id);
+
+CREATE UNIQUE INDEX attributes_by_name ON public.attributes USING btree (workspace_id, name);
+
+CREATE INDEX attributes_in_order ON public.attributes USING btree (workspace_id, name_folded, id);
 
 CREATE INDEX automation_run_steps_by_run ON public.automation_run_steps USING btree (run, seq);
 

@@ -113,6 +113,22 @@ CREATE TABLE attempts (
     tried text not null
   );
 
+CREATE TABLE attributes (
+      id text primary key,
+      workspace_id text not null,
+      -- As in contacts; case counts.
+      name text not null,
+      name_folded text not null,
+      label text,
+      -- text, number, date, boolean or list.
+      type text not null,
+      -- Who declared it, as in activity: type and id.
+      created_by text not null,
+      created_by_id text,
+      created_at bigint not null,
+      updated_at bigint not null
+    );
+
 CREATE TABLE audiences (
     seq integer primary key autoincrement,
     -- A workspace or a sandbox.
@@ -1559,6 +1575,10 @@ CREATE INDEX activities_by_workspace on activities (workspace_id, seq);
 CREATE INDEX api_keys_by_workspace on api_keys (workspace_id);
 
 CREATE INDEX attempts_by_message on attempts (message_id);
+
+CREATE UNIQUE INDEX attributes_by_name on attributes (workspace_id, name);
+
+CREATE INDEX attributes_in_order on attributes (workspace_id, name_folded, id);
 
 CREATE INDEX automation_run_steps_by_run on automation_run_steps (run, seq);
 

@@ -303,7 +303,7 @@ t.test('an event a consumer keeps failing on is set aside and blocks nothing', a
   await pass(clock, 'the others are seen', async () => (await seenBy('picky')).length === 3)
   t.same(await seenBy('picky'), ['m1', 'm2', 'm3'])
   t.equal(await dispatcher.passed(), 4, 'retention is not held back')
-  t.match(await listSetAside(database.reader, { limit: 10, offset: 0 }), [
+  t.match((await listSetAside(database.reader, { limit: 10, offset: 0 })).items, [
     { consumer: 'picky', event: { ...accepted('bad'), seq: 2 }, error: 'cannot read this one' },
   ])
   t.match(
@@ -343,7 +343,7 @@ t.test('a damaged event, or one whose relevance check throws, is set aside', asy
   await dispatcher.start()
   await pass(clock, 'the others are seen', async () => (await seenBy('reader')).length === 3)
   t.same(await seenBy('reader'), ['m1', 'm2', 'm3'])
-  t.match(await listSetAside(database.reader, { limit: 10, offset: 0 }), [
+  t.match((await listSetAside(database.reader, { limit: 10, offset: 0 })).items, [
     { event: { seq: 2, messageId: 'damaged', payload: null }, error: /JSON/ },
     { event: { ...accepted('odd'), seq: 4 }, error: 'whose is it?' },
   ])

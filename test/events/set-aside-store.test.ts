@@ -11,6 +11,7 @@ import {
 } from '../../src/events/set-aside-store.js'
 import { eachDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
+import { walkPages } from '../support/walk-pages.js'
 
 const setAsideBy = (consumer: string, seq: number, error = 'no such contact: "ann"'): SetAsideEvent => ({
   consumer,
@@ -27,8 +28,9 @@ eachDatabase(t, 'set-aside events are listed in full, oldest first, up to the li
   await database.write(async tx => {
     for (const one of [...all].reverse()) await setAside(tx.db, one)
   })
-  t.same(await listSetAside(database.reader, { limit: 10, offset: 0 }), all)
-  t.same(await listSetAside(database.reader, { limit: 1, offset: 0 }), all.slice(0, 1))
+  t.same((await listSetAside(database.reader, { limit: 10, offset: 0 })).items, all)
+  t.same((await listSetAside(database.reader, { limit: 1, offset: 0 })).items, all.slice(0, 1))
+  t.same(await walkPages(page => listSetAside(database.reader, page)), all, 'by cursor')
   t.equal(await countSetAside(database.reader), 3)
 })
 
@@ -41,7 +43,7 @@ eachDatabase(
       await requestRetry(tx.db, { isAll: true })
       await setAside(tx.db, setAsideBy('contacts', 2, 'x'.repeat(5_000)))
     })
-    const [kept] = await listSetAside(database.reader, { limit: 10, offset: 0 })
+    const [kept] = (await listSetAside(database.reader, { limit: 10, offset: 0 })).items
     t.equal(await countSetAside(database.reader), 1)
     t.equal(kept?.error, 'x'.repeat(2_000), 'cut to what a reader needs')
     t.same(await listRetryRequested(database.reader), [])
@@ -58,7 +60,7 @@ eachDatabase(t, 'a retry or drop selects one event of a consumer, or all', async
   t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
   t.same(await listRetryRequested(database.reader), [one])
   t.equal(await database.write(tx => dropSetAside(tx.db, { consumer: 'contacts', seq: 2 })), 1)
-  t.same(await listSetAside(database.reader, { limit: 10, offset: 0 }), [other])
+  t.same((await listSetAside(database.reader, { limit: 10, offset: 0 })).items, [other])
   t.equal(await database.write(tx => dropSetAside(tx.db, { isAll: true })), 1)
   t.equal(await countSetAside(database.reader), 0)
 })

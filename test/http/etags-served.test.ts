@@ -45,6 +45,10 @@ const CASES: Readonly<Record<string, (opened: Opened) => Promise<Changed>>> = {
     const change = () => post(`/tags/${id}/contacts`, { contact_ids: [contact] })
     return { path: `/tags/${id}`, change, edit: { name: 'gold' } }
   },
+  [`${REST}/attributes/{id}`]: async ({ make, patch }) => {
+    const id = await make('/attributes', { name: 'revenue', type: 'number' })
+    return { path: `/attributes/${id}`, change: () => patch(`/attributes/${id}`, { label: 'Revenue' }) }
+  },
   [`${REST}/contacts/{id}`]: async ({ make, patch }) => {
     const list = await make('/lists', { name: 'Old name' })
     const id = await make('/contacts', { email: 'una@x.test', list_id: list })

@@ -30,6 +30,8 @@ import type { Database } from '../../src/db/database.js'
 import { eachDatabase } from '../support/db/database.js'
 import { arf, BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
 import { NOW } from '../support/mailroom.js'
+import type { PageOf } from '../../src/db/listing.js'
+import { walkPages } from '../support/walk-pages.js'
 
 const PAGE = { limit: 10, offset: 0 }
 
@@ -252,6 +254,8 @@ eachDatabase(t, 'a day full of forged reports keeps no authenticated reporter ou
   t.same(await add(null, ['late']), ['too_many'], 'what is not authenticated takes nobody else out')
   t.same(await add('receiver.example', ['real']), ['stored'])
   t.same(await add('receiver.example', ['forged 3']), ['stored'], 'even if its id was used before')
+  const read = (page: PageOf) => listReports(database.reader, 'example.com', {}, page)
+  t.same(await walkPages(read, 100), (await read({ limit: 1_000, offset: 0 })).items, 'by cursor')
   t.same([await count(null), await count('receiver.example')], [498, 2])
   // Somebody with a domain of his own is authenticated as well.
   await add('a.flood.example', names('flood', 300))

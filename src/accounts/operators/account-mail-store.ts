@@ -1,5 +1,6 @@
 /** SQL of the appliance's own mail to operators: recipients, kinds of links, and results. No content and no link is stored. */
 import type { Queries } from '../../db/database.js'
+import { keysetPage } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 interface AccountMailRow {
@@ -171,20 +172,9 @@ export async function findInvitationMails(
 }
 
 /** Newest first. */
-export async function listAccountMails(db: Queries, { limit, offset }: Page): Promise<Listing<AccountMail>> {
-  const rows = await db
-    .selectFrom('account_mails')
-    .selectAll()
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .offset(offset)
-    .execute()
-  const { total } = await db
-    .selectFrom('account_mails')
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items: rows.map(mailOf), total }
+export function listAccountMails(db: Queries, page: Page): Promise<Listing<AccountMail>> {
+  const order = { columns: ['created_at', 'id'], kinds: ['number', 'text'], direction: 'desc' } as const
+  return keysetPage(db.selectFrom('account_mails'), order, page, mailOf)
 }
 
 /** Those that do not wait. @returns how many, at most `limit` */

@@ -245,7 +245,12 @@ function sessionsRoutes(parts: MeRouteParts): Route[] {
       async handle({ operator }, page) {
         requireAccount(operator)
         const all = await listSessions(database.reader, operator.id)
-        return listingOf(all, page, one => sessionToApi(one, operator.credential.id))
+        return listingOf(
+          all,
+          page,
+          one => sessionToApi(one, operator.credential.id),
+          ({ id }) => id,
+        )
       },
     }),
     adminRoute({
@@ -293,7 +298,12 @@ function tokenRoutes(parts: MeRouteParts): Route[] {
       item: TokenSchema,
       async handle({ operator }, page) {
         requireAccount(operator)
-        return listingOf(await listTokens(parts.database.reader, operator.id), page, tokenToApi)
+        return listingOf(
+          await listTokens(parts.database.reader, operator.id),
+          page,
+          tokenToApi,
+          ({ id }) => id,
+        )
       },
     }),
     adminRoute({

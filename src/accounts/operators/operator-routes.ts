@@ -122,7 +122,12 @@ function listRoutes(parts: OperatorRouteParts): Route[] {
           invitations.map(({ id }) => id),
         )
         const invited = invitations.map(one => invitationToApi(one, mails.get(one.id)))
-        return listingOf([...visible, ...invited], page, one => one)
+        return listingOf(
+          [...visible, ...invited],
+          page,
+          one => one,
+          ({ id }) => id,
+        )
       },
     }),
     adminRoute({
@@ -260,8 +265,8 @@ function mailRoute({ database }: OperatorRouteParts): Route {
     query: PageQuery,
     item: AccountMailSchema,
     async handle(_, page) {
-      const { items, total } = await listAccountMails(database.reader, page)
-      return { items: items.map(accountMailToApi), total }
+      const found = await listAccountMails(database.reader, page)
+      return { ...found, items: found.items.map(accountMailToApi) }
     },
   })
 }
@@ -334,7 +339,12 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       item: SessionSchema,
       async handle({ operator, params: { id } }, page) {
         const all = await listSessionsOf(parts, await idOf(parts, operator, id), operator)
-        return listingOf(all, page, one => sessionToApi(one, operator.credential.id))
+        return listingOf(
+          all,
+          page,
+          one => sessionToApi(one, operator.credential.id),
+          ({ id }) => id,
+        )
       },
     }),
     adminRoute({
@@ -375,7 +385,12 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       query: PageQuery,
       item: TokenSchema,
       handle: async ({ operator, params: { id } }, page) =>
-        listingOf(await listTokensOf(parts, await idOf(parts, operator, id), operator), page, tokenToApi),
+        listingOf(
+          await listTokensOf(parts, await idOf(parts, operator, id), operator),
+          page,
+          tokenToApi,
+          ({ id }) => id,
+        ),
     }),
     adminRoute({
       ...common,

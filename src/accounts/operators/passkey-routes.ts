@@ -138,7 +138,12 @@ function ownRoutes(parts: RouteParts): Route[] {
       query: PageQuery,
       item: PasskeySchema,
       async handle({ operator }, page) {
-        return listingOf(await listPasskeys(parts.database.reader, operator.id), page, passkeyToApi)
+        return listingOf(
+          await listPasskeys(parts.database.reader, operator.id),
+          page,
+          passkeyToApi,
+          ({ id }) => id,
+        )
       },
     }),
     adminRoute({

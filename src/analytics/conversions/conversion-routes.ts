@@ -168,7 +168,7 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       async handle({ principal: { workspaceId }, query }, page) {
         const range = readTimeRange(query)
         const contactId = await findFiltered(parts, workspaceId, query)
-        if (contactId === NO_CONTACT) return { items: [], total: 0 }
+        if (contactId === NO_CONTACT) return { items: [], total: 0, end: undefined }
         const asked = { ...range, ...given({ contactId }) }
         const found = await listConversions(database.slowReader, workspaceId, asked, page)
         return { ...found, items: found.items.map(conversionToApi) }

@@ -82,6 +82,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'acme_certificates',
   'acme_challenges',
   'api_keys',
+  'attributes',
   'audiences',
   'automation_mails',
   'automation_step_counts',

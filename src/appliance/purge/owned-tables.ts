@@ -133,6 +133,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'campaigns', key: ['seq'] },
   { table: 'feeds', key: ['seq'] },
   { table: 'contact_imports', key: ['seq'] },
+  { table: 'attributes', key: ['id'] },
   { table: 'segments', key: ['seq'] },
   { table: 'audiences', key: ['seq'] },
   { table: 'templates', key: ['id'] },

@@ -46,7 +46,7 @@ export function backupRoutes(backups: Backups, parts: BackupRouteParts): Route[]
       summary: 'List backups, newest first.',
       query: PageQuery,
       item: BackupSchema,
-      handle: async (_request, page) => listingOf(backups.list(), page, backupToApi),
+      handle: async (_request, page) => listingOf(backups.list(), page, backupToApi, ({ name }) => name),
     }),
     adminRoute({
       method: 'POST',

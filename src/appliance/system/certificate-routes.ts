@@ -55,7 +55,13 @@ export function certificateRoutes(parts: CertificateParts): Route[] {
       query: PageQuery,
       item: CertificateSchema,
       errors: ['unavailable'],
-      handle: async (_request, page) => listingOf([await certificateToApi(parts)], page, one => one),
+      handle: async (_request, page) =>
+        listingOf(
+          [await certificateToApi(parts)],
+          page,
+          one => one,
+          () => '',
+        ),
     }),
     adminRoute({
       method: 'POST',

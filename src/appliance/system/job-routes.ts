@@ -52,7 +52,8 @@ export function jobRoutes(parts: JobParts): Route[] {
       summary: 'List scheduled jobs.',
       query: PageQuery,
       item: JobSchema,
-      handle: async (_request, page) => listingOf(await currentJobs(parts), page, jobToApi),
+      handle: async (_request, page) =>
+        listingOf(await currentJobs(parts), page, jobToApi, ({ name }) => name),
     }),
     adminRoute({
       method: 'POST',

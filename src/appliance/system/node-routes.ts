@@ -78,7 +78,12 @@ export function nodeRoutes(parts: NodeParts): Route[] {
       query: PageQuery,
       item: NodeSchema,
       handle: async (_request, page) =>
-        listingOf(await listNodes(database.reader), page, node => nodeToApi(node, parts)),
+        listingOf(
+          await listNodes(database.reader),
+          page,
+          node => nodeToApi(node, parts),
+          ({ name }) => name,
+        ),
     }),
     adminRoute({
       method: 'POST',

@@ -5,7 +5,7 @@ import { isoTime } from '../../core/moments.js'
 import { snapshot } from '../../db/snapshot.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { IdOrNull, Moment } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
 import { forContacts } from '../bulk.js'
@@ -48,7 +48,7 @@ function duplicatesRoute({ database }: AudienceParts): Route {
     description: 'Newest first, each with its lists.',
     query: Type.Object(
       {
-        ...pageQuery,
+        ...cursorQuery,
         list_id: Type.Optional(
           Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'Only members of this list.' }),
         ),
@@ -61,15 +61,16 @@ function duplicatesRoute({ database }: AudienceParts): Route {
       const list =
         listId === undefined ? undefined : await requireList(database.reader, workspaceId, listId, 'list_id')
       return snapshot(database.slowReader, async db => {
-        const { items, total } = await listDuplicates(db, workspaceId, list?.seq, page)
+        const found = await listDuplicates(db, workspaceId, list?.seq, page)
+        const { items } = found
         const lists = await thingsOf(
           db,
           LIST_MEMBERS,
           items.map(({ seq }) => seq),
         )
         return {
+          ...found,
           items: items.map(one => shownWith(one, isSandbox, { lists: lists.get(one.seq) ?? [] })),
-          total,
         }
       })
     },

@@ -169,7 +169,7 @@ export function numberOf(text: string): number | undefined {
 }
 
 /** Requires a date's punctuation; otherwise an eight-digit number would parse as one. */
-function momentOf(value: string): number | undefined {
+export function momentOf(value: string): number | undefined {
   return /^\d{4}-\d\d-\d\d/.test(value) ? readMoment(value) : undefined
 }
 

@@ -77,7 +77,7 @@ export async function listContacts(
   checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
   const audience = await findAudience(db, workspaceId)
-  if (!audience) return { items: [], total: 0 }
+  if (!audience) return { items: [], total: 0, end: undefined }
   const range = contactsOf(audience.number)
   const order = orderOf(sort ?? (filter.createdSince === undefined ? undefined : '-created_at'))
   const isMet = await conditionsBy(db, workspaceId, filter)
@@ -274,7 +274,7 @@ export async function listDuplicates(
   page: Page,
 ): Promise<Listing<Contact>> {
   const audience = await findAudience(db, workspaceId)
-  if (!audience) return { items: [], total: 0 }
+  if (!audience) return { items: [], total: 0, end: undefined }
   const { first, last } = contactsOf(audience.number)
   const inList =
     list === undefined ? sql`` : sql`and contact in (select contact from list_members where list = ${list})`
@@ -284,14 +284,21 @@ export async function listDuplicates(
       and list in (select seq from lists where workspace_id = ${workspaceId} and deleted_at is null)
     group by contact having count(*) > 1`
   const isLive = sql`exists (select 1 from contacts where seq = repeated.contact and deleted_at is null)`
-  const { rows: counted } = await sql<{ total: number }>`
-    select count(*) as total from (${repeated}) as repeated where ${isLive}`.execute(db)
+  const { limit, offset, after, isUncounted } = page
+  const isAfter = after ? sql`and contact < ${after.position('number')[0]}` : sql``
   const { rows } = await sql<{ contact: number }>`
-    select contact from (${repeated}) as repeated where ${isLive}
-    order by contact desc limit ${page.limit} offset ${page.offset}`.execute(db)
-  const items = await findContactsBySeq(
-    db,
-    rows.map(({ contact }) => contact),
-  )
-  return { items, total: counted[0]?.total ?? 0 }
+    select contact from (${repeated}) as repeated where ${isLive} ${isAfter}
+    order by contact desc limit ${limit + 1} offset ${offset}`.execute(db)
+  const seqs = rows.slice(0, limit).map(({ contact }) => contact)
+  const count = async () => {
+    const { rows: counted } = await sql<{ total: number }>`
+      select count(*) as total from (${repeated}) as repeated where ${isLive}`.execute(db)
+    return counted[0]?.total ?? 0
+  }
+  return {
+    items: await findContactsBySeq(db, seqs),
+    total: after?.total ?? (isUncounted ? rows.length : await count()),
+    end: seqs.slice(-1),
+    hasMore: rows.length > limit,
+  }
 }

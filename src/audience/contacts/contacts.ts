@@ -3,7 +3,7 @@
  *
  * Called by routes, forms and other writers. Each effective change appends one event; a write that changes nothing appends none. A new
  * contact with a suppressed address starts unsubscribed, whatever was requested. `subscribed: true` revokes an unsubscribe. Under any other
- * suppression `changeContact` refuses it; create and upsert return the contact unsubscribed.
+ * suppression `changeContact` refuses it; create and upsert return the contact unsubscribed. Values of declared attributes are converted.
  * Fails: AppError validation_error, contact_not_found, duplicate, not_found, conflict.
  */
 import { AppError } from '../../core/errors.js'
@@ -19,6 +19,8 @@ import {
 } from '../../deliverability/suppressions/suppression-store.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
+import { findDeclaredTypes } from '../attributes/attribute-store.js'
+import { convertDeclared } from '../attributes/declared-values.js'
 import { applyCounts, CountChange, findAudience } from '../audience-store.js'
 import { mergeWithinBounds } from '../checks.js'
 import type { List } from '../lists/list-store.js'
@@ -80,13 +82,14 @@ export async function createContact(
   listId?: string,
 ): Promise<Contact> {
   const { workspaceId } = acting
+  const [converted = fields] = await withDeclaredTypes(tx.db, workspaceId, [fields])
   const list = listId === undefined ? undefined : await findStaticList(tx.db, workspaceId, listId, 'list_id')
   if (await findContact(tx.db, workspaceId, { email: fields.email }))
     throw new AppError('duplicate', `a contact with the address ${fields.email} already exists`, {
       path: 'email',
     })
   const standings = await standingsOf(tx.db, workspaceId, [fields])
-  const [contact] = await insertSome(parts, tx, acting, [fields], standings)
+  const [contact] = await insertSome(parts, tx, acting, [converted], standings)
   if (!contact) throw new Error('contact was not created')
   if (list) {
     const { createdAt: at } = contact
@@ -94,6 +97,19 @@ export async function createContact(
     await appendEvents(tx, [listMemberEvent('list.member_added', acting, list, contact, at)])
   }
   return contact
+}
+
+async function withDeclaredTypes<Patch extends ContactPatch>(
+  db: Queries,
+  workspaceId: string,
+  patches: readonly Patch[],
+): Promise<readonly Patch[]> {
+  if (patches.every(({ attributes = {} }) => Object.keys(attributes).length === 0)) return patches
+  const types = await findDeclaredTypes(db, workspaceId)
+  if (types.size === 0) return patches
+  return patches.map(patch =>
+    patch.attributes ? { ...patch, attributes: convertDeclared(types, patch.attributes) } : patch,
+  )
 }
 
 /** Inserts contacts whose addresses are new, and appends their events. */
@@ -171,7 +187,8 @@ export async function changeContact(
   patch: ContactPatch,
 ): Promise<Contact> {
   const before = await requireContact(tx.db, acting.workspaceId, id)
-  const after = await patchContact(parts, tx, acting, before, patch)
+  const [converted = patch] = await withDeclaredTypes(tx.db, acting.workspaceId, [patch])
+  const after = await patchContact(parts, tx, acting, before, converted)
   if (patch.subscribed === true && !after.subscribed) throw await stillSuppressed(tx.db, acting, after.email)
   return after
 }
@@ -232,7 +249,12 @@ export async function upsertContacts(
   const { workspaceId } = acting
   const lists = await findLists(tx.db, workspaceId, upserts)
   const audience = await findAudience(tx.db, workspaceId)
-  const fields = upserts.map(one => ({ ...one.fields, email: normalizedAddress(one.fields.email) }))
+  const declared = await withDeclaredTypes(
+    tx.db,
+    workspaceId,
+    upserts.map(one => one.fields),
+  )
+  const fields = declared.map(one => ({ ...one, email: normalizedAddress(one.email) }))
   const emails = fields.map(({ email }) => email)
   const known = audience ? await findContactsByEmail(tx.db, audience.number, emails) : []
   const before = new Map(known.map(contact => [contact.email, contact]))

@@ -47,8 +47,11 @@ function readingRoutes({ database, clock, publicUrl }: FormParts): Route[] {
       query: PageQuery,
       item: FormSchema,
       async handle({ principal: { workspaceId, isSandbox } }, page) {
-        const { items, total } = await listForms(database.slowReader, workspaceId, page)
-        return { items: items.map(form => formToApi(form, isSandbox, formUrl(publicUrl, form.id))), total }
+        const found = await listForms(database.slowReader, workspaceId, page)
+        return {
+          ...found,
+          items: found.items.map(form => formToApi(form, isSandbox, formUrl(publicUrl, form.id))),
+        }
       },
     }),
     route({

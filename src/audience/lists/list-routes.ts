@@ -4,7 +4,7 @@ import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -98,17 +98,17 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       chapter: 'Lists',
       summary: 'List lists, newest first.',
       query: Type.Object(
-        { ...pageQuery, type: Type.Optional(ListTypeSchema) },
+        { ...cursorQuery, type: Type.Optional(ListTypeSchema) },
         { additionalProperties: false },
       ),
       item: ListSchema,
       async handle({ principal, query: { type } }, page) {
         const filter = type === undefined ? {} : { type }
-        const { items, total } = await listLists(database.slowReader, principal.workspaceId, filter, page)
-        const counts = await memberCounts.ofPage(items)
+        const found = await listLists(database.slowReader, principal.workspaceId, filter, page)
+        const counts = await memberCounts.ofPage(found.items)
         return {
-          items: items.map(list => listToApi(list, principal.isSandbox, counts.get(list.id) ?? null)),
-          total,
+          ...found,
+          items: found.items.map(list => listToApi(list, principal.isSandbox, counts.get(list.id) ?? null)),
         }
       },
     }),

@@ -190,25 +190,34 @@ export async function countMatching(
   return counted.reduce((total, { count }) => total + count, 0)
 }
 
-/** Whether any contact has the attribute, even an empty one. Begins with the newest contacts. */
-export async function hasContactWith(
+/**
+ * The newest contacts that have the attribute, even an empty one, of the first piece that has any.
+ *
+ * @returns at most `count`, none if no contact has it
+ */
+export async function sampleWith(
   db: Queries,
   attribute: string,
   context: ConditionContext,
+  count: number,
   checkTimeout: Patience,
-): Promise<boolean> {
+): Promise<readonly Contact[]> {
   const isMet = hasAttribute(db, attribute)
   const meant = await whereOf(db, { isMeant: () => isMet }, context)
-  let isFound = false
+  const found = new Map<SeqRange, readonly number[]>()
   await eachPiece(meant?.pieces ?? [], checkTimeout, async piece => {
-    if (isFound) return
-    const { rows } = await sql`
-      select 1 from ${liveContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)} limit 1`.execute(
-      db,
-    )
-    isFound ||= rows.length > 0
+    if (found.size > 0) return
+    const { rows } = await sql<{ seq: number }>`
+      select seq from ${liveContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)}
+      order by seq desc limit ${count}`.execute(db)
+    if (rows.length > 0)
+      found.set(
+        piece,
+        rows.map(({ seq }) => seq),
+      )
   })
-  return isFound
+  const newest = meant?.pieces.find(piece => found.has(piece))
+  return newest ? findContactsBySeq(db, found.get(newest) ?? []) : []
 }
 
 /** Newest first. */
@@ -220,7 +229,7 @@ export async function listMatching(
   checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
   const meant = await whereOf(db, group, context)
-  if (!meant) return { items: [], total: 0 }
+  if (!meant) return { items: [], total: 0, end: undefined }
   if (!page.after && !page.isUncounted)
     return listFromPieces(db, meant.pieces, meant.where, page, checkTimeout)
   const audience = meant.audience.number

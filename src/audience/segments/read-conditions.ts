@@ -195,7 +195,7 @@ export function attributeOf(field: string): string | undefined {
   return field.startsWith('attributes.') ? field.slice('attributes.'.length) : field
 }
 
-function readRule(rule: Rule, place: string): Test {
+export function readRule(rule: Rule, place: string): Test {
   const { field } = rule
   if (!(OPERATORS as readonly string[]).includes(rule.operator))
     throw refusal(`${place}.operator`, `operator must be one of ${OPERATORS.join(', ')}`)

@@ -7,7 +7,7 @@ import type { Queries } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
-import { cursorQuery, nameSearch, pageQuery } from '../../http/pagination.js'
+import { cursorQuery, nameSearch } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -96,7 +96,7 @@ export function segmentRoutes({
       operationId: 'listSegments',
       chapter: 'Segments',
       summary: 'List segments, newest first.',
-      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
+      query: Type.Object({ ...cursorQuery, ...nameSearch }, { additionalProperties: false }),
       item: SegmentSchema,
       async handle({ principal, query }, page) {
         const found = await listSegments(database.slowReader, principal.workspaceId, query.search, page)

@@ -5,7 +5,7 @@ import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { nameSearch, pageQuery } from '../../http/pagination.js'
+import { cursorQuery, nameSearch } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -68,7 +68,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       operationId: 'listTags',
       chapter: 'Tags',
       summary: 'List tags by name.',
-      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
+      query: Type.Object({ ...cursorQuery, ...nameSearch }, { additionalProperties: false }),
       item: TagSchema,
       async handle({ principal, query }, page) {
         const found = await listTags(database.slowReader, principal.workspaceId, query.search, page)

@@ -4,7 +4,7 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { fold, searchWords } from '../../core/fold.js'
 import { foldedHasWords } from '../../db/folded-words.js'
-import { countRows, pageWithTotal } from '../../db/listing.js'
+import { countRows, keysetPage } from '../../db/listing.js'
 import type { NamedSeq } from '../pair-store.js'
 import { inLists, statement } from '../../db/statement.js'
 
@@ -126,13 +126,8 @@ export async function listTags(
 ): Promise<Listing<Tag>> {
   const words = searchWords(search ?? '')
   const matching = ofWorkspace(db, workspaceId).where(foldedHasWords(words))
-  const named = matching
-    .selectAll()
-    .orderBy('name_folded')
-    .orderBy('seq')
-    .limit(page.limit)
-    .offset(page.offset)
-  return pageWithTotal(matching, named, fromRow)
+  const order = { columns: ['name_folded', 'seq'], kinds: ['text', 'number'], direction: 'asc' } as const
+  return keysetPage(matching, order, page, fromRow)
 }
 
 /** For resolving names in rules. */

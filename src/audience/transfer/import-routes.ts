@@ -98,9 +98,9 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       query: PageQuery,
       item: ImportSchema,
       async handle({ principal: { workspaceId } }, page) {
-        const { items, total } = await listImports(database.reader, workspaceId, page)
-        const shown = items.map(async one => importToApi(one, await waitOf(database.reader, one)))
-        return { items: await Promise.all(shown), total }
+        const found = await listImports(database.reader, workspaceId, page)
+        const shown = found.items.map(async one => importToApi(one, await waitOf(database.reader, one)))
+        return { ...found, items: await Promise.all(shown) }
       },
     }),
     route({

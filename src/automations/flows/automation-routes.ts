@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { given } from '../../core/given.js'
 import { snapshot } from '../../db/snapshot.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
 import type { Principal } from '../../http/principal.js'
 import { mayDo } from '../../http/principal.js'
@@ -96,14 +96,14 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       operationId: 'listAutomations',
       summary: 'List automations.',
       query: Type.Object(
-        { ...pageQuery, status: Type.Optional(Type.Enum([...AUTOMATION_STATUSES])) },
+        { ...cursorQuery, status: Type.Optional(Type.Enum([...AUTOMATION_STATUSES])) },
         { additionalProperties: false },
       ),
       item: AutomationHeadSchema,
       async handle({ principal: { workspaceId }, query: { status } }, page) {
         const filter = status === undefined ? {} : { status }
-        const { items, total } = await listAutomations(database.slowReader, workspaceId, filter, page)
-        return { items: items.map(headToApi), total }
+        const found = await listAutomations(database.slowReader, workspaceId, filter, page)
+        return { ...found, items: found.items.map(headToApi) }
       },
     }),
     route({

@@ -24,6 +24,7 @@ export type ProblemCode =
   | 'loop'
   | 'unreachable_step'
   | 'no_steps'
+  | 'strange_condition'
 
 export interface Problem {
   /** Null: the trigger or the whole. */

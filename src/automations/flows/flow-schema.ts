@@ -190,6 +190,7 @@ export const ProblemSchema = Type.Object(
       'loop',
       'unreachable_step',
       'no_steps',
+      'strange_condition',
     ]),
     severity: Type.Enum(['error', 'warning'], {
       description: 'An error keeps the automation from becoming active.',

@@ -13,6 +13,7 @@ import { STEP_TYPES } from '../flows/automation.js'
 import { AutomationParams, EXAMPLE_AUTOMATION, ownerOf } from '../flows/automation-routes.js'
 import { automationEtag, getFlow } from '../flows/automations.js'
 import { findProblems } from '../flows/check-flow.js'
+import { findConditionWarnings } from '../flows/condition-warnings.js'
 import {
   AutomationSchema,
   automationToApi,
@@ -171,7 +172,8 @@ function checkRoute(parts: FlowParts): Route {
     operationId: 'checkAutomation',
     summary: 'Find what is wrong with an automation.',
     description:
-      'Checks what activation checks, and warns of steps that are never reached. With a body, checks that trigger and these steps ' +
+      'Checks what activation checks, and warns of steps that are never reached and of conditions that look like mistakes, as segments ' +
+      'do (`warnings`). With a body, checks that trigger and these steps ' +
       'instead of the stored ones; nothing is stored.',
     params: AutomationParams,
     body: CheckBody,
@@ -188,7 +190,8 @@ function checkRoute(parts: FlowParts): Route {
       const stored = await snapshot(reader, db => getFlow(db, workspaceId, params.id))
       const { automation, steps } = readFlow(stored.automation, stored.steps, writtenFlow(body), parts.newId)
       const problems = await findProblems(parts, reader, automation, steps)
-      return { problems: problems.map(problemToApi) }
+      const warnings = await findConditionWarnings(parts, automation, steps, problems)
+      return { problems: [...problems, ...warnings].map(problemToApi) }
     },
   })
 }

@@ -304,7 +304,7 @@ async function listShownRuns(
   page: Page,
 ): Promise<Listing<Static<typeof RunSchema>>> {
   const stored = storedStatus(automation, status)
-  if (stored === 'none') return { items: [], total: 0 }
+  if (stored === 'none') return { items: [], total: 0, end: undefined }
   const found = await listRuns(db, automation.seq, stored, countOf(automation, stored), page)
   const steps = new Set(found.items.flatMap(({ step }) => (step === null ? [] : [step])))
   const ids = await findStepIds(db, [...steps])

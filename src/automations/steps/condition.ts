@@ -7,6 +7,7 @@ import type { Conditions } from '../../audience/segments/conditions.js'
 import { checkConditions } from '../../audience/segments/rule-references.js'
 import { findMatching } from '../../audience/segments/audience-query-store.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
+import type { Step } from '../flows/automation.js'
 import type { Detail, StepType } from './step-type.js'
 
 const OPERATORS = ['equals', 'not_equals', 'contains', 'gt', 'lt', 'gte', 'lte'] as const
@@ -39,6 +40,12 @@ function ruleOf(config: ConditionConfig): Group {
 
 function conditionsOf({ field, operator, value }: ConditionConfig): Conditions {
   return { match: 'all', rules: [{ field, operator, value }] }
+}
+
+/** @returns undefined for steps of another type, and without a field */
+export function conditionsOfStep({ type, config }: Pick<Step, 'type' | 'config'>): Conditions | undefined {
+  const asked = config as ConditionConfig
+  return type === 'condition' && asked.field !== '' ? conditionsOf(asked) : undefined
 }
 
 /** Characters of a value in the step log. */

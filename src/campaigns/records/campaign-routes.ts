@@ -4,7 +4,7 @@ import { copyName } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
 import { readName } from '../../core/names.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import type { Tagged } from '../../http/preconditions.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -52,14 +52,14 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       chapter: 'Campaigns',
       summary: 'List campaigns, newest first.',
       query: Type.Object(
-        { ...pageQuery, status: Type.Optional(StatusOfCampaign) },
+        { ...cursorQuery, status: Type.Optional(StatusOfCampaign) },
         { additionalProperties: false },
       ),
       item: CampaignSchema,
       async handle({ principal, query: { status } }, page) {
         const found = await listCampaigns(database.slowReader, principal.workspaceId, status, page)
         const waits = await findWaits(parts, found.items)
-        return { items: found.items.map(one => campaignToApi(one, waits.get(one.seq))), total: found.total }
+        return { ...found, items: found.items.map(one => campaignToApi(one, waits.get(one.seq))) }
       },
     }),
     route({

@@ -83,10 +83,14 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
       errors: ['not_found'],
       async handle({ principal, params }, page) {
         const { seq } = await requireCampaign(database.reader, principal.workspaceId, params.id)
-        const { items, total } = await listLinks(database.slowReader, seq, page)
+        const found = await listLinks(database.slowReader, seq, page)
         return {
-          items: items.map(({ url, clicks, uniqueClicks }) => ({ url, clicks, unique_clicks: uniqueClicks })),
-          total,
+          ...found,
+          items: found.items.map(one => ({
+            url: one.url,
+            clicks: one.clicks,
+            unique_clicks: one.uniqueClicks,
+          })),
         }
       },
     }),

@@ -8,7 +8,7 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { RecipientStatus, LeftOutReason } from '../expansion/recipient-store.js'
 import { createHash } from 'node:crypto'
-import { pageWithTotal } from '../../db/listing.js'
+import { countRows } from '../../db/listing.js'
 
 export interface ShownRecipient {
   /** Null if the contact was erased. */
@@ -37,7 +37,7 @@ export async function listRecipients(
 ): Promise<Listing<ShownRecipient>> {
   const isMeant = status === undefined ? sql`1 = 1` : sql`status = ${status}`
   const total = after?.total ?? (status === undefined ? all : await countWith(db, campaign, status))
-  if (!after && offset >= total) return { items: [], total }
+  if (!after && offset >= total) return { items: [], total, end: undefined }
   const isBehind = after ? sql`contact > ${after.position('number')[0]}` : sql`1 = 1`
   const { rows } = await sql<ShownRecipient & { contact: number }>`
     select page.contact as contact, contacts.id as "contactId", coalesce(messages.recipient, contacts.email) as email,
@@ -230,17 +230,31 @@ export interface ClickedLink {
 
 export async function listLinks(db: Queries, campaign: number, page: Page): Promise<Listing<ClickedLink>> {
   const ofCampaign = db.selectFrom('campaign_links').where('campaign', '=', campaign)
-  const most = ofCampaign
+  const { limit, offset, after, isUncounted } = page
+  const [clicks, link] = after?.position('number', 'number') ?? []
+  const most = await ofCampaign
     .selectAll()
+    .$if(after !== undefined, query =>
+      query.where(e =>
+        e.or([
+          e('clicks', '<', Number(clicks)),
+          e.and([e('clicks', '=', Number(clicks)), e('link', '>', Number(link))]),
+        ]),
+      ),
+    )
     .orderBy('clicks', 'desc')
     .orderBy('link')
-    .limit(page.limit)
-    .offset(page.offset)
-  return pageWithTotal(ofCampaign, most, ({ url, clicks, unique_clicks: uniqueClicks }) => ({
-    url,
-    clicks,
-    uniqueClicks,
-  }))
+    .limit(limit + 1)
+    .offset(offset)
+    .execute()
+  const shown = most.slice(0, limit)
+  const last = shown.at(-1)
+  return {
+    items: shown.map(({ url, clicks, unique_clicks: uniqueClicks }) => ({ url, clicks, uniqueClicks })),
+    total: after?.total ?? (isUncounted ? most.length : await countRows(ofCampaign)),
+    end: last && [last.clicks, last.link],
+    hasMore: most.length > limit,
+  }
 }
 
 /** Links that the sample of an A/B test clicked in one variant, most clicked first: at most `MAX_LINKS` and one for all others. */

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { DONE, Done, Id, Moment } from '../../http/answer/answer-fields.js'
-import { nameSearch, pageQuery } from '../../http/pagination.js'
+import { cursorQuery, nameSearch } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { StructureSchema } from '../blocks/structure.js'
@@ -106,7 +106,7 @@ function readingRoutes({ database }: SavedBlockParts): Route[] {
       access: 'templates:read',
       operationId: 'listSavedBlocks',
       summary: 'List saved blocks, newest first.',
-      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
+      query: Type.Object({ ...cursorQuery, ...nameSearch }, { additionalProperties: false }),
       item: SavedBlockHeadSchema,
       async handle({ principal: { workspaceId, isSandbox }, query }, page) {
         const found = await listSavedBlocks(database.slowReader, workspaceId, query.search, page)

@@ -2,7 +2,7 @@
 import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
 import { foldedHasWords } from '../../db/folded-words.js'
-import { pageWithTotal } from '../../db/listing.js'
+import { keysetPageOf } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 interface SavedBlockRow {
@@ -85,12 +85,9 @@ export function listSavedBlocks(
   page: Page,
 ): Promise<Listing<SavedBlockHead>> {
   const query = of(db, workspaceId).where(foldedHasWords(searchWords(search ?? '')))
-  const newest = query
-    .select(['id', 'workspace_id', 'name', 'created_at', 'updated_at'])
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-  return pageWithTotal(query, newest, headFromRow)
+  const heads = query.select(['id', 'workspace_id', 'name', 'created_at', 'updated_at'])
+  const order = { columns: ['id'], kinds: ['text'], direction: 'desc' } as const
+  return keysetPageOf(query, heads, order, page, headFromRow)
 }
 
 function of(db: Queries, workspaceId: string) {

@@ -5,7 +5,7 @@ import { given } from '../../core/given.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries } from '../../db/database.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
-import { nameSearch, PageQuery, pageQuery } from '../../http/pagination.js'
+import { cursorQuery, nameSearch, PageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -85,7 +85,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'listTemplates',
       chapter: 'Templates',
       summary: 'List templates, newest first.',
-      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
+      query: Type.Object({ ...cursorQuery, ...nameSearch }, { additionalProperties: false }),
       item: TemplateHeadSchema,
       async handle({ principal, query }, page) {
         const found = await listTemplates(database.slowReader, principal.workspaceId, query.search, page)

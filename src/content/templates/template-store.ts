@@ -7,7 +7,7 @@
 import { sql, type Insertable } from 'kysely'
 import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
-import { newestFirst, pageWithTotal } from '../../db/listing.js'
+import { keysetPageOf, newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { foldedHasWords, likeText } from '../../db/folded-words.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -207,12 +207,12 @@ export async function listVersions(
   page: Page,
 ): Promise<Listing<VersionHead>> {
   const query = db.selectFrom('template_versions').where('template_id', '=', templateId)
-  const newest = query
-    .select(['version', 'name', 'description', 'created_at'])
-    .orderBy('version', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-  return pageWithTotal(query, newest, ({ created_at: createdAt, ...row }) => ({ ...row, createdAt }))
+  const heads = query.select(['version', 'name', 'description', 'created_at'])
+  const order = { columns: ['version'], kinds: ['number'], direction: 'desc' } as const
+  return keysetPageOf(query, heads, order, page, ({ created_at: createdAt, ...row }) => ({
+    ...row,
+    createdAt,
+  }))
 }
 
 export async function findVersion(

@@ -6,7 +6,7 @@ import type { Queries } from '../../db/database.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { mayOperate, requirePermission, type OperatorPrincipal } from '../../http/operator.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { ALL_WORKSPACES, type OperatorPermission } from '../../http/roles.js'
 import type { Route } from '../../http/route.js'
 import { delegationLine, wholeZoneFile, zoneFile, zoneRecords } from '../dkim/dkim-zone.js'
@@ -99,7 +99,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       summary: 'List domains of workspaces.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           workspace_id: Type.Optional(Type.String({ maxLength: 64, description: 'Only of this workspace.' })),
           domain: Type.Optional(
             Type.String({ maxLength: 255, description: 'Only the domain of this name.' }),
@@ -110,8 +110,8 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       item: OperatedDomainSchema,
       async handle({ query, workspaceId }, page) {
         const name = query.domain === undefined ? undefined : readDomainName(query.domain)
-        const { items, total } = await listDomainsOfAll(database.reader, { owner: workspaceId, name }, page)
-        return { items: items.map(domain => operatedToApi(domain, domains)), total }
+        const found = await listDomainsOfAll(database.reader, { owner: workspaceId, name }, page)
+        return { ...found, items: found.items.map(domain => operatedToApi(domain, domains)) }
       },
     }),
     adminRoute({

@@ -86,8 +86,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       query: PageQuery,
       item: DomainSchema,
       async handle({ principal }, page) {
-        const { items, total } = await listDomains(database.reader, principal.workspaceId, page)
-        return { items: items.map(domain => domainToApi(domain, parts)), total }
+        const found = await listDomains(database.reader, principal.workspaceId, page)
+        return { ...found, items: found.items.map(domain => domainToApi(domain, parts)) }
       },
     }),
     route({

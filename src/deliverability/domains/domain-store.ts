@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
-import { pageWithTotal } from '../../db/listing.js'
+import { keysetPage } from '../../db/listing.js'
 import { snapshot } from '../../db/snapshot.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
@@ -236,9 +236,9 @@ type Choose = (domains: ReturnType<typeof activeDomains>) => ReturnType<typeof a
 function pageOfActive(db: Queries, page: Page, choose: Choose): Promise<Listing<Domain>> {
   return snapshot(db, async db => {
     const matching = choose(activeDomains(db))
-    const rows = matching.selectAll().orderBy('owner').orderBy('domain').limit(page.limit).offset(page.offset)
-    const { items, total } = await pageWithTotal(matching, rows, row => row)
-    return { items: await withSelectors(db, items), total }
+    const order = { columns: ['owner', 'domain'], kinds: ['text', 'text'], direction: 'asc' } as const
+    const found = await keysetPage(matching, order, page, row => row)
+    return { ...found, items: await withSelectors(db, found.items) }
   })
 }
 

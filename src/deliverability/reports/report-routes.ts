@@ -5,7 +5,7 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { Id, Moment } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, sinceQuery } from '../../http/time-range.js'
 import { getDomain, type Domain } from '../domains/domain-store.js'
@@ -65,7 +65,7 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           kind: Type.Optional(Kind),
           ...sinceQuery,
         },
@@ -79,9 +79,9 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
           ...given({ kind: query.kind }),
           ...readTimeRange(query),
         }
-        if (isSandbox) return { items: [], total: 0 }
-        const { items, total } = await listReports(slowReader, domain, filter, page)
-        return { items: items.map(headToApi), total }
+        if (isSandbox) return { items: [], total: 0, end: undefined }
+        const found = await listReports(slowReader, domain, filter, page)
+        return { ...found, items: found.items.map(headToApi) }
       },
     }),
     route({

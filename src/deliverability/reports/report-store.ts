@@ -5,7 +5,7 @@
  * authenticates share that limit fairly, and unauthenticated reports give way to theirs.
  */
 import type { Queries } from '../../db/database.js'
-import { pageWithTotal } from '../../db/listing.js'
+import { keysetPageOf } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 export const REPORT_KINDS = ['dmarc', 'tlsrpt'] as const
@@ -203,14 +203,11 @@ export async function listReports(
   page: Page,
 ): Promise<Listing<Omit<DomainReport, 'records'>>> {
   const all = matching(db, domain, filter)
-  const newest = all
+  const heads = all
     .select(['id', 'kind', 'domain', 'org_name', 'report_id', 'begin_at', 'end_at', 'received_at', 'summary'])
     .select('authenticated_as')
-    .orderBy('begin_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-  return pageWithTotal(all, newest, headFromRow)
+  const order = { columns: ['begin_at', 'id'], kinds: ['number', 'text'], direction: 'desc' } as const
+  return keysetPageOf(all, heads, order, page, headFromRow)
 }
 
 /**

@@ -68,6 +68,14 @@ export const segment = {
   warnings: [],
   ...moments,
 }
+export const attribute = {
+  id: IDS.tag,
+  name: 'revenue',
+  label: 'Revenue',
+  type: 'number',
+  created_by: { type: 'api_key', id: IDS.list },
+  ...moments,
+}
 export const tag = {
   id: IDS.tag,
   name: 'vip',

@@ -20,7 +20,7 @@ import {
   mailPageQuery,
 } from '../../http/answer/mail-page.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
-import { cursorQuery } from '../../http/pagination.js'
+import { cursorQuery, listingOf } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { findContents } from '../../messages/content-store.js'
@@ -142,16 +142,18 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
         '`total` counts the first page only.',
       query: SearchQuery,
       item: FoundMessageSchema,
-      async handle({ query, workspaceId }, { limit, offset, after }) {
+      async handle({ query, workspaceId }, page) {
+        const { limit, offset, after } = page
         const owner = workspaceId !== undefined && query.is_sandbox ? sandboxIdOf(workspaceId) : workspaceId
         if (query.message_id !== undefined) {
           const items = await listCopies(slowReader, readAlone(query, query.message_id), owner)
-          const shown = items.slice(offset, offset + limit)
-          return {
-            items: await toFound(reader, shown),
-            total: items.length,
-            hasMore: items.length > offset + limit,
-          }
+          const shown = listingOf(
+            items,
+            page,
+            one => one,
+            ({ id }) => id,
+          )
+          return { ...shown, items: await toFound(reader, shown.items) }
         }
         const { to, from, status, subject, key_id: keyId } = query
         const search = {
@@ -165,7 +167,7 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
           items: await toFound(reader, found.messages.slice(offset)),
           total: after?.total ?? found.messages.length,
           hasMore: found.end !== undefined,
-          ...given({ end: found.end === undefined ? undefined : [found.end] }),
+          end: found.end === undefined ? undefined : [found.end],
         }
       },
     }),

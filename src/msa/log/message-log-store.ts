@@ -81,7 +81,7 @@ export async function listMessages(
     return { items: shown, total: after.total, end: endOf(shown), hasMore: items.length > limit }
   }
   const start = await skip(db, found, page.offset)
-  if (start.isPastEnd) return { items: [], total: start.skipped }
+  if (start.isPastEnd) return { items: [], total: start.skipped, end: undefined }
   const items = await withSubjects(db, olderThan(found, start.after), page.limit)
   const last = items.length < page.limit ? undefined : items.at(-1)
   const beyond = last ? await count(db, olderThan(found, last.id), MAX_COUNTED) : 0
@@ -167,7 +167,7 @@ async function unsettledAmong(
 async function pageOfIds(db: Queries, ids: readonly string[], page: Page): Promise<Listing<LoggedMessage>> {
   const shown = ids.slice(page.offset, page.offset + page.limit)
   const total = page.after?.total ?? ids.length
-  if (shown.length === 0) return { items: [], total, hasMore: false }
+  if (shown.length === 0) return { items: [], total, end: undefined, hasMore: false }
   const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
   return { items, total, end: endOf(items), hasMore: ids.length > page.offset + shown.length }
 }

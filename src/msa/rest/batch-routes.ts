@@ -5,7 +5,7 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { Id, IdOrNull, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
-import { pageOf, PageQuery, type Page } from '../../http/pagination.js'
+import { OffsetQuery, pageOf, type Page } from '../../http/pagination.js'
 import { Reply, route, type Route } from '../../http/route.js'
 import { sendBatch } from './send-batch.js'
 import { findBatch, listResults, type Batch } from '../batch-store.js'
@@ -129,7 +129,7 @@ export function batchRoutes(parts: SendParts): Route[] {
       chapter: 'Email',
       summary: 'Get a batch and its results.',
       params: Type.Object({ batchId: Type.String({ maxLength: 64 }) }),
-      query: PageQuery,
+      query: OffsetQuery,
       response: BatchStatus,
       errors: ['not_found'],
       async handle({ principal, params, query }) {

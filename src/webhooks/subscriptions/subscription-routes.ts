@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { given } from '../../core/given.js'
 import { DONE, Done, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { DeliveryWorker } from '../delivery/delivery-worker.js'
 import type { WebhookParts } from '../webhook-parts.js'
@@ -51,7 +51,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       summary: 'List webhooks, newest first.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           status: Type.Optional(
             Type.Enum(['active', 'disabled', 'all'], { description: 'Default `active`.' }),
           ),
@@ -62,8 +62,8 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       item: SubscriptionSchema,
       async handle({ principal: { workspaceId }, query: { status = 'active', event } }, page) {
         const filter = { ...(status === 'all' ? {} : { status }), ...given({ event }) }
-        const { items, total } = await listSubscriptions(database.slowReader, workspaceId, filter, page)
-        return { items: items.map(subscriptionToApi), total }
+        const found = await listSubscriptions(database.slowReader, workspaceId, filter, page)
+        return { ...found, items: found.items.map(subscriptionToApi) }
       },
     }),
     route({

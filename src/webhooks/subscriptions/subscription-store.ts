@@ -4,7 +4,7 @@
  * Secrets are stored and returned sealed (`accounts/secret-box.ts`); `subscriptions.ts` opens them.
  */
 import type { Queries } from '../../db/database.js'
-import { newestFirst, pageWithTotal } from '../../db/listing.js'
+import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -125,14 +125,13 @@ export async function listSubscriptions(
 export async function listAnySubscriptions(
   db: Queries,
   owners: readonly string[] | undefined,
-  { limit, offset }: Page,
+  page: Page,
 ): Promise<Listing<Subscription>> {
   const matching = db
     .selectFrom('webhook_subscriptions')
     .where('deleted_at', 'is', null)
     .$if(owners !== undefined, query => query.where('workspace_id', 'in', owners ?? []))
-  const page = matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset)
-  return pageWithTotal(matching, page, fromRow)
+  return newestFirst(matching, page, fromRow, 'id')
 }
 
 /** Active subscriptions, page by page. @param after last id of the previous page */

@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { AppError } from '../../../src/core/errors.js'
 import { openNetworkAccess } from '../../../src/http/network-access.js'
-import { pageQuery } from '../../../src/http/pagination.js'
+import { listingOf, PageQuery } from '../../../src/http/pagination.js'
 import { listRoute, openRoute, Reply, route, type Route } from '../../../src/http/route.js'
 
 const Note = Type.Object({ id: Type.String(), text: Type.String() }, { title: 'Note' })
@@ -45,12 +45,15 @@ export const testRoutes: readonly Route[] = [
     operationId: 'listNotes',
     chapter: 'Email',
     summary: 'Five notes.',
-    query: Type.Object(pageQuery, { additionalProperties: false }),
+    query: PageQuery,
     item: Note,
-    handle: async (_, { limit, offset }) => ({
-      items: notes.slice(offset, offset + limit),
-      total: notes.length,
-    }),
+    handle: async (_, page) =>
+      listingOf(
+        notes,
+        page,
+        note => note,
+        ({ id }) => id,
+      ),
   }),
   route({
     method: 'POST',
