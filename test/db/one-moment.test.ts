@@ -90,7 +90,12 @@ async function ask(routes: readonly Route[], operationId: string, params = {}, q
 }
 
 const parts = (database: Database): never =>
-  ({ database, clock: new FakeClock(NOW), findSiteWaits: async () => new Map() }) as never
+  ({
+    database,
+    clock: new FakeClock(NOW),
+    findSiteWaits: async () => new Map(),
+    send: { senders: { workspace: async () => undefined } },
+  }) as never
 
 async function textOf(pieces: AsyncIterable<string>): Promise<string> {
   let text = ''
