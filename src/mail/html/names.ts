@@ -55,6 +55,8 @@ const TAG_NAMES = [
   ...['ruby', 's', 'samp', 'script', 'section', 'select', 'small', 'source', 'span', 'strike', 'strong'],
   ...['style', 'sub', 'summary', 'sup', 'svg', 'table', 'tbody', 'td', 'template', 'textarea', 'tfoot', 'th'],
   ...['thead', 'time', 'title', 'tr', 'track', 'tt', 'u', 'ul', 'var', 'video', 'wbr', 'xmp'],
+  // Outlook's drawings, which may be links.
+  ...['v:group', 'v:image', 'v:line', 'v:oval', 'v:rect', 'v:roundrect', 'v:shape'],
 ] as const
 const ATTRIBUTE_NAMES = ['alt', 'class', 'height', 'hidden', 'href', 'id', 'style', 'width'] as const
 
