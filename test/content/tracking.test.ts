@@ -82,6 +82,17 @@ t.test('http and https links are tracked in any markup', t => {
   t.end()
 })
 
+t.test("links and drawings in Outlook's conditional comments are tracked", t => {
+  const url = 'https://x.example/?a=1&amp;b=2'
+  for (const html of [
+    `<!--[if mso]><v:roundrect href="${url}" arcsize="10%"><center>Go</center></v:roundrect><![endif]--><p>x</p>`,
+    `<p>x<!--[if (gte mso 9)|(IE)]><table><tr><td><a class=x href='${url}'>Go</a></td></tr></table><![endif]--></p>`,
+    `<!--[if mso]><a href="${url}">1</a><V:RECT HREF="${url}"></V:RECT><![endif]--><a href="${url}">2</a>`,
+  ])
+    t.equal(seen(html), html.replaceAll(url, '[https://x.example/?a=1&b=2]'))
+  t.end()
+})
+
 t.test('everything else is unchanged', t => {
   for (const html of [
     '<a href="mailto:a@x.example">',
@@ -102,7 +113,11 @@ t.test('everything else is unchanged', t => {
     '</a href="https://x.example/">',
     '<abbr href="https://x.example/">',
     '<!-- <a href="https://x.example/"> -->',
-    '<!--[if mso]><v:rect href="https://x.example/"><a href="https://x.example/"></a></v:rect><![endif]-->',
+    '<!--[if mso]><a href=https://x.example/>in quotes, what ends the URL cannot end the comment</a><![endif]-->',
+    '<!--[if mso]><a title="x"><!-- href="https://x.example/"',
+    '<!--[if mso]><a href="https://x.example/--><p title="">',
+    '<!--[if mso]><style>a{}</style><link href="https://x.example/"><![endif]-->',
+    '<v:rect href="https://x.example/">',
     '<script>document.write(\'<a href="https://x.example/">\')</script>',
     '<style>/* <a href="https://x.example/"> */</style>',
     '<textarea><a href="https://x.example/"></textarea>',

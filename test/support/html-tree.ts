@@ -38,10 +38,23 @@ export function treeOf(html: string, signs: AdditionSigns): { tree: string; addi
   }
   const visit = (node: Tree.ChildNode): void => {
     if (node.nodeName === '#text') text += (node as Tree.TextNode).value
-    else if (node.nodeName === '#comment') open(`<!--${(node as Tree.CommentNode).data}`)
+    else if (node.nodeName === '#comment') open(`<!--${commentOf((node as Tree.CommentNode).data)}`)
     else if (node.nodeName === '#documentType') open('doctype')
     else visitElement(node as Tree.Element)
   }
+  // What Outlook reads of a comment as HTML.
+  const commentOf = (data: string) =>
+    /^\[if.*?\]>/.test(data)
+      ? data.replace(
+          /(<(?:a|area|v:[a-z]+)\s(?:[^<>]*?\s)?href=)(["'])(.*?)\2/gs,
+          (_, before: string, quote: string, url: string) => {
+            const written = url.replaceAll('&amp;', '&')
+            const target = signs.followed(written)
+            if (target !== undefined) additions.links.push(target)
+            return `${before}${quote}${trimmed(target ?? written)}${quote}`
+          },
+        )
+      : data
   const visitElement = (element: Tree.Element): void => {
     if (isFooter(element, signs)) {
       additions.footers += 1

@@ -131,7 +131,7 @@ class Reader extends HtmlTree {
     if (this.looks.length > MAX_LEVELS + 1) this.look |= HIDDEN
     else this.look = this.lookOf(tag, place)
     const isLink =
-      tag === TAG.a && place !== undefined && this.isUnsubscribe(this.valueOf(place, ATTRIBUTE.href))
+      tag === TAG.a && place !== undefined && this.isUnsubscribe(this.attributeOf(place, ATTRIBUTE.href))
     if (isLink) this.openLinks++
     this.areLinks.push(isLink)
     if (tag === TAG.img && place) this.image(place)
@@ -154,7 +154,7 @@ class Reader extends HtmlTree {
     if (this.isVisible(this.look)) this.add(decodeText(this.html.slice(from, to)))
   }
 
-  private valueOf(place: MarkupPlace, attribute: NameId): string {
+  private attributeOf(place: MarkupPlace, attribute: NameId): string {
     return decodeAttribute(place.valueIn(this.html, attribute))
   }
 
@@ -166,10 +166,10 @@ class Reader extends HtmlTree {
 
   private image(place: MarkupPlace): void {
     const isDot = [ATTRIBUTE.width, ATTRIBUTE.height].some(
-      size => place.has(size) && /^[012]\s*(px)?$/.test(this.valueOf(place, size).trim()),
+      size => place.has(size) && /^[012]\s*(px)?$/.test(this.attributeOf(place, size).trim()),
     )
     if (!isDot && this.isVisible(this.look & ~(TINY | TRANSPARENT)))
-      this.add(this.valueOf(place, ATTRIBUTE.alt))
+      this.add(this.attributeOf(place, ATTRIBUTE.alt))
   }
 
   private isVisible(look: Look): boolean {
@@ -187,7 +187,8 @@ class Reader extends HtmlTree {
   private lookOf(tag: NameId, place: MarkupPlace | undefined): Look {
     let { look } = this
     if (this.rules.size > 0) look = this.lookByRules(tag, place, look)
-    if (place?.has(ATTRIBUTE.style)) look = lookAfter(look, effectOf(this.valueOf(place, ATTRIBUTE.style)))
+    if (place?.has(ATTRIBUTE.style))
+      look = lookAfter(look, effectOf(this.attributeOf(place, ATTRIBUTE.style)))
     if (place?.has(ATTRIBUTE.hidden) || NEVER_DRAWN.has(tag)) look |= HIDDEN
     return look
   }
@@ -196,9 +197,10 @@ class Reader extends HtmlTree {
     const name = place ? place.nameIn(this.html) : tagName(tag)
     let look = this.afterRules(name, outer)
     if (!place) return look
-    if (place.has(ATTRIBUTE.id)) look = this.afterRulesOf(`#${this.valueOf(place, ATTRIBUTE.id)}`, name, look)
+    if (place.has(ATTRIBUTE.id))
+      look = this.afterRulesOf(`#${this.attributeOf(place, ATTRIBUTE.id)}`, name, look)
     if (place.has(ATTRIBUTE.class))
-      for (const each of this.valueOf(place, ATTRIBUTE.class).split(/\s+/))
+      for (const each of this.attributeOf(place, ATTRIBUTE.class).split(/\s+/))
         look = this.afterRulesOf(`.${each}`, name, look)
     return look
   }

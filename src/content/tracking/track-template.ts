@@ -2,12 +2,19 @@
  * Marks what click and open tracking changes in a mail's HTML: link URLs, and the position of the pixel.
  *
  * Called once per content, after the footer was added and merge tags parsed; rendering then inserts each recipient's URLs. Everything else
- * is unchanged. Links are `href` of `<a>` and `<area>` with http(s) URLs outside comments (including Outlook's conditional ones).
+ * is unchanged. Links are `href` of `<a>` and `<area>` with http(s) URLs outside comments, and of those and of drawings (VML) in Outlook's
+ * conditional comments, if no merged value is in the comment.
  * Unsubscribe, preference and view links are not tracked, nor is a URL that starts in one branch of a condition and ends outside it. Pure.
  * Never throws; linear in the length of the HTML.
  */
 import { TAG, type NameId } from '../../mail/html/names.js'
-import { MarkupPlace, passMergedValue, readMarkup, type MarkupSink } from '../../mail/html/read-markup.js'
+import {
+  MarkupPlace,
+  passMergedValue,
+  readMarkup,
+  readOutlookLinks,
+  type MarkupSink,
+} from '../../mail/html/read-markup.js'
 import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
 import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'
 
@@ -75,6 +82,13 @@ class TrackedList {
         takeUntil(at)
         this.endHref()
       },
+      outlookComment: (start, end) =>
+        readOutlookLinks(text.slice(start, end), (begins, ends) => {
+          takeUntil(start + begins)
+          this.beginHref()
+          takeUntil(start + ends)
+          this.endHref()
+        }),
       endTag: (tag, at) => {
         if (tag !== TAG.body && tag !== TAG.html) return
         takeUntil(at)

@@ -87,7 +87,7 @@ class Quoting {
     if (this.length - this.lineStart > MAX_BEFORE_BREAK) this.breakLine()
     this.octets += text.length
     return {
-      encoded: this.encoded + out.latin1Slice(0, this.length),
+      encoded: this.encoded + out.toString('latin1', 0, this.length),
       column: this.length - this.lineStart,
       hasBlanks: this.hasBlanks,
       octets: this.octets,
@@ -195,7 +195,7 @@ class Quoting {
 
   private makeRoom(): void {
     if (this.length < FULL_OCTETS) return
-    this.encoded += out.latin1Slice(0, this.lineStart)
+    this.encoded += out.toString('latin1', 0, this.lineStart)
     out.copyWithin(0, this.lineStart, this.length)
     this.length -= this.lineStart
     this.lineStart = 0

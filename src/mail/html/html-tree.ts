@@ -7,7 +7,7 @@
  * Never throws; linear in the length of the HTML.
  */
 import { MarkupPlace, readMarkup, type MarkupSink } from './read-markup.js'
-import { TAG, TAG_COUNT, tagsOf, type NameId } from './names.js'
+import { TAG, TAG_COUNT, tagsOf, type NameId, type TagName } from './names.js'
 
 const VOID = tagsOf(
   ...(['area', 'base', 'basefont', 'br', 'col', 'command', 'embed', 'frame', 'hr', 'img', 'input'] as const),
@@ -15,7 +15,7 @@ const VOID = tagsOf(
 )
 const FOREIGN = tagsOf('svg', 'math')
 
-type Names = Parameters<typeof tagsOf>
+type Names = readonly TagName[]
 /** What an open element is closed by: start tags, and the elements directly around them that they close. */
 const CLOSING: readonly (readonly [Names, Names])[] = [
   [

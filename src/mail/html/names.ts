@@ -55,9 +55,12 @@ const TAG_NAMES = [
   ...['ruby', 's', 'samp', 'script', 'section', 'select', 'small', 'source', 'span', 'strike', 'strong'],
   ...['style', 'sub', 'summary', 'sup', 'svg', 'table', 'tbody', 'td', 'template', 'textarea', 'tfoot', 'th'],
   ...['thead', 'time', 'title', 'tr', 'track', 'tt', 'u', 'ul', 'var', 'video', 'wbr', 'xmp'],
+  // Outlook's drawings, which may be links.
+  ...['v:group', 'v:image', 'v:line', 'v:oval', 'v:rect', 'v:roundrect', 'v:shape'],
 ] as const
 const ATTRIBUTE_NAMES = ['alt', 'class', 'height', 'hidden', 'href', 'id', 'style', 'width'] as const
 
+export type TagName = (typeof TAG_NAMES)[number]
 /** Unknown names have 0. */
 export type NameId = number
 
@@ -124,7 +127,7 @@ export function tagName(id: NameId): string {
 }
 
 /** A set of tags, looked up by number. */
-export function tagsOf(...names: readonly (keyof typeof TAG)[]): { has(id: NameId): boolean } {
+export function tagsOf(...names: readonly TagName[]): { has(id: NameId): boolean } {
   const isMember = new Uint8Array(TAG_COUNT)
   for (const name of names) isMember[TAG[name]] = 1
   return { has: id => isMember[id] === 1 }

@@ -2,8 +2,8 @@
  * HTML tokenizer: reports text, tags and link URLs with their places, in one linear pass that allocates nothing.
  *
  * Every reader of a mail's HTML uses it: tracking, footer, plain text. A text may come in pieces, between which merged values count as one
- * more character; `MarkupPlace` is where reading stopped. Does not validate. Links in comments (including Outlook's conditional ones),
- * scripts, styles and other raw text are ignored. Pure.
+ * more character; `MarkupPlace` is where reading stopped. Does not validate. Links in comments, scripts, styles and other raw text are
+ * ignored; those in Outlook's conditional comments have a reader of their own. Pure.
  * Standards: HTML Living Standard §13.2.5 (tokenization), §13.2.6.5 (foreign content), without escaped comments in scripts, which mail does
  * not have. Never throws; linear in the length of the text.
  */
@@ -62,6 +62,8 @@ export class MarkupPlace {
   rawElement: NameId = 0
   /** Open SVG and MathML elements, inside which other rules apply. */
   foreignDepth = 0
+  /** The text is for Outlook, in which drawings are links too. */
+  isForOutlook = false
   nameStart = 0
   nameEnd = 0
   /** What earlier pieces have of the tag's name, lower case. */
@@ -85,7 +87,8 @@ export class MarkupPlace {
   }
 
   get isLinkValue(): boolean {
-    return this.attribute === ATTRIBUTE.href && !this.isEndTag && !this.hasHref && LINKS.has(this.tag)
+    if (this.attribute !== ATTRIBUTE.href || this.isEndTag || this.hasHref) return false
+    return LINKS.has(this.tag) || (this.isForOutlook && DRAWINGS.has(this.tag))
   }
 
   /** Name of the current tag, lower case. @param text the piece */
@@ -147,6 +150,7 @@ export class MarkupPlace {
     this.isSelfClosing = other.isSelfClosing
     this.rawElement = other.rawElement
     this.foreignDepth = other.foreignDepth
+    this.isForOutlook = other.isForOutlook
     this.nameStart = other.nameStart
     this.nameEnd = other.nameEnd
     this.partialName = other.partialName
@@ -171,6 +175,8 @@ export interface MarkupSink {
   startTag?(place: MarkupPlace, end: number): void
   /** Index of the `<` of an end tag, whose name is known and whose `>` may be missing. */
   endTag?(tag: NameId, at: number): void
+  /** Content of a comment that only Outlook shows (`<!--[if mso]>...<![endif]-->`), if the comment is all in one piece. */
+  outlookComment?(from: number, to: number): void
   /** Index after an end tag. */
   endTagEnds?(place: MarkupPlace, end: number): void
 }
@@ -231,9 +237,13 @@ const BREAKING_OUT = tagsOf(
   ...(['tt', 'u', 'ul', 'var'] as const),
 )
 const LINKS = tagsOf('a', 'area')
+const DRAWINGS = tagsOf('v:group', 'v:image', 'v:line', 'v:oval', 'v:rect', 'v:roundrect', 'v:shape')
+/** Start of what stands for the place of a comment that began in another piece. */
+const ELSEWHERE = -1
 
 export function readMarkup(place: MarkupPlace, text: string, sink: MarkupSink): void {
   let at = 0
+  if (place.mode === COMMENT) place.valueStart = ELSEWHERE
   while (at < text.length) at = readStep(place, text, at, sink)
 }
 
@@ -260,7 +270,7 @@ function readStep(place: MarkupPlace, text: string, at: number, sink: MarkupSink
     case VALUE:
       return readValue(place, text, at, sink)
     case COMMENT:
-      return readComment(place, text, at)
+      return readComment(place, text, at, sink)
     case DECLARATION:
       return readUntil(place, text, at, '>')
     case CDATA:
@@ -308,6 +318,7 @@ function openDeclaration(place: MarkupPlace, text: string, open: number): number
     if (text.charCodeAt(at) === GREATER) return at + 1
     if (text.startsWith('->', at)) return at + 2
     place.mode = COMMENT
+    place.valueStart = at
     return at
   }
   if (place.foreignDepth > 0 && text.startsWith('![CDATA[', open + 1)) {
@@ -425,14 +436,37 @@ function endTag(place: MarkupPlace, end: number, sink: MarkupSink): number {
   return end
 }
 
-function readComment(place: MarkupPlace, text: string, from: number): number {
+function readComment(place: MarkupPlace, text: string, from: number, sink: MarkupSink): number {
   for (let at = text.indexOf('--', from); at >= 0; at = text.indexOf('--', at + 1)) {
     const code = text.charCodeAt(at + 2)
     if (code !== GREATER && !(code === BANG && text.charCodeAt(at + 3) === GREATER)) continue
     place.mode = TEXT
+    if (sink.outlookComment && place.valueStart !== ELSEWHERE && text.startsWith('[if', place.valueStart)) {
+      const start = text.indexOf(']>', place.valueStart) + ']>'.length
+      if (start > place.valueStart && start < at) sink.outlookComment(start, at)
+    }
     return code === GREATER ? at + 3 : at + 4
   }
   return text.length
+}
+
+/**
+ * Calls back for each link in a text for Outlook with the start and end of its URL, which stands in quotes.
+ *
+ * Unquoted URLs are left out: what replaces one might end in hyphens, which with the `>` would end the comment.
+ */
+export function readOutlookLinks(text: string, found: (from: number, to: number) => void): void {
+  const place = new MarkupPlace()
+  place.isForOutlook = true
+  let start = 0
+  readMarkup(place, text, {
+    hrefBegins(at) {
+      start = at
+    },
+    hrefEnds(at) {
+      if (place.quote !== '') found(start, at)
+    },
+  })
 }
 
 function readUntil(place: MarkupPlace, text: string, from: number, mark: string): number {

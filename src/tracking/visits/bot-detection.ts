@@ -5,7 +5,7 @@
  */
 import { NetworkList } from '../../world/net/ip-address.js'
 import type { Visit } from './visit-store.js'
-import { MarkupPlace, readMarkup } from '../../mail/html/read-markup.js'
+import { MarkupPlace, readMarkup, readOutlookLinks } from '../../mail/html/read-markup.js'
 
 /**
  * Programs that fetch pixels or follow links, and whether such a request means that a person reads the message.
@@ -228,13 +228,16 @@ export class ClickBursts {
 /** Counts the different tracked links in a message's HTML source. An estimate: a link in a merge loop counts once. */
 export function countLinks(html: string): number {
   const urls = new Set<string>()
+  const note = (from: number, to: number) => {
+    const url = html.slice(from, to).trim()
+    if (isTracked(url)) urls.add(url)
+  }
   let startsAt = 0
   readMarkup(new MarkupPlace(), html, {
     hrefBegins: at => (startsAt = at),
-    hrefEnds(at) {
-      const url = html.slice(startsAt, at).trim()
-      if (isTracked(url)) urls.add(url)
-    },
+    hrefEnds: at => note(startsAt, at),
+    outlookComment: (start, end) =>
+      readOutlookLinks(html.slice(start, end), (from, to) => note(start + from, start + to)),
   })
   return urls.size
 }
