@@ -14,7 +14,7 @@ t.test('contacts are imported and exported without a running server', async t =>
   const options = ['--list', list.id, '--tags', 'vip', '--map', 'Notes=', '--rejected', file('rejected.csv')]
   const { status, out } = await postroad.run('contacts', 'import', file('people.csv'), ...options, ...own)
   t.equal(status, 1, 'a row was rejected')
-  t.equal(out, '1 created, 0 updated, 0 unchanged, 1 rejected\nline 3: the address has no @\n')
+  t.equal(out, '1 created, 0 updated, 0 unchanged, 1 rejected\nline 3: the address has no @ (wrong)\n')
   t.match(readFileSync(file('rejected.csv'), 'utf8'), /^Mail,.*\nwrong,,,,3,the address has no @\n$/)
   t.match(await postroad.json('contacts', 'show', 'ann@x.example', ...own), {
     attributes: { plan: undefined, Plan: 'pro' },
@@ -60,6 +60,25 @@ t.test('contacts, lists, segments and tags are shown and changed beside the runn
   t.match(await json('segments', 'estimate', body.data.id), { count: 2, mailable_count: 1 })
   t.match(await json('contacts', 'remove', 'bob@x.example', '--yes'), { success: true })
   t.equal((await postroad.run('contacts', 'show', 'bob@x.example', ...own)).status, 1)
+  const typed = join(t.testdir(), 'typed.csv')
+  writeFileSync(
+    typed,
+    'email,Spent,Born,Note\na@x.example,"1.234,50 €",3/1/24,5\nb@x.example,"7,00 €",4/5/24,x\n',
+  )
+  const checked = await postroad.run('contacts', 'import', typed, '--dry-run', ...own)
+  t.equal(
+    checked.out,
+    'dry run: 2 created, 0 updated, 0 unchanged, 0 rejected\n' +
+      'Spent: number, decimal comma (1.234,50 € is 1234.5)\n' +
+      'Born: text, since 3/1/24 may begin with the day or the month; choose with --date-format\n',
+  )
+  const chosen = ['--date-format', 'MDY', '--decimal', 'comma', '--type', 'Spent=text']
+  t.match(await json('contacts', 'import', typed, ...chosen), {
+    columns: [{}, { type: 'text' }, { type: 'date', date_format: 'MDY' }, { type: 'text' }],
+  })
+  t.match(await json('contacts', 'show', 'a@x.example'), {
+    attributes: { Spent: '1.234,50 €', Born: '2024-03-01' },
+  })
   t.match(await postroad.run('contacts', 'import', '/nowhere/people.csv', ...own), {
     status: 1,
     err: /ENOENT/,

@@ -57,6 +57,22 @@ eachDatabase(
   },
 )
 
+eachDatabase(t, 'a listmonk export padded with spaces is read like any other', async (t, database) => {
+  const text =
+    'uuid, email, name, attributes, status, created_at, updated_at\n' +
+    '0f1b, ann@x.example, Ann Lee, "{""city"": ""Bonn, am Rhein"", ""age"": 5}", enabled, , \n' +
+    '0f1c, bob@x.example, "Bob", "{}", blocklisted, , \n'
+  t.match(await imported(partsOf(database), text), {
+    created: 2,
+    rejected: 0,
+    options: { preset: 'listmonk' },
+  })
+  t.match(await contactsIn(database), [
+    { firstName: 'Ann', lastName: 'Lee', attributes: { city: 'Bonn, am Rhein', age: 5 } },
+    { firstName: 'Bob', lastName: null, subscribed: false },
+  ])
+})
+
 const MAILCHIMP = 'MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,GMTOFF,DSTOFF,TIMEZONE,CC,REGION'
 const MEMBER = '2,"2024-01-01 09:00:00",192.0.2.1,"2024-01-01 09:05:00",192.0.2.1,1,0,Europe/Berlin,DE,BE'
 
