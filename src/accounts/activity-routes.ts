@@ -57,6 +57,17 @@ const LoggedActivitySchema = Type.Object(
   { title: 'LoggedActivity' },
 )
 
+const EXAMPLE: Static<typeof LoggedActivitySchema> = {
+  ...{ id: '7', actor: { type: 'shell' }, action: 'domain.added', subject: 'example.com' },
+  ...{
+    details: {},
+    changes: {},
+    is_sandbox: false,
+    created_at: '2026-01-05T10:00:00.000Z',
+    workspace_id: null,
+  },
+}
+
 const actionQuery = Type.Optional(Type.String({ maxLength: 64, description: 'Only this action.' }))
 
 const filters = {
@@ -135,6 +146,13 @@ export function activityAdminRoutes({ reader, slowReader, exportReader }: Databa
       ),
       mediaType: 'text/csv',
       exampleAnswer: `${csvText([CSV_COLUMNS])}\n`,
+      otherFiles: [
+        {
+          mediaType: 'application/jsonl',
+          schema: Type.String({ description: 'Each line is a `LoggedActivity`.' }),
+          example: `${JSON.stringify(EXAMPLE)}\n`,
+        },
+      ],
       async handle({ query, workspaceId }) {
         const filter = filterOf(query, workspaceId)
         const isJson = query.format === 'jsonl'

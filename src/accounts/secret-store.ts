@@ -76,11 +76,7 @@ export async function findNewestSecret(db: Queries): Promise<{ value: string; pl
 }
 
 /** Overwrites whatever `work` deletes; SQLite otherwise leaves the old bytes in its file. */
-export async function withSecureDelete<T>(
-  db: Queries,
-  dialect: Dialect,
-  work: () => Promise<T>,
-): Promise<T> {
+export async function withSecureDelete<T>(db: Queries, dialect: Dialect, work: () => Promise<T>): Promise<T> {
   if (dialect !== 'sqlite') return work()
   await sql`pragma secure_delete = on`.execute(db)
   try {

@@ -74,13 +74,13 @@ export function adminDownloadRoute<P extends TObject = typeof NoFields, Q extend
   spec: RouteHead<P, Q, TSchema> &
     Operated & {
       readonly mediaType: string
-      /** For the OpenAPI description. */
-      readonly exampleAnswer: string
       handle(request: AdminRequest<P, Q, TSchema>): Promise<Download>
-    },
+    } & ({ readonly exampleAnswer: string } | { readonly fileSchema: TSchema }),
 ): Route {
   const head = { ...spec, api: 'admin' as const }
-  return declare(head, 'download', Type.String(), request => spec.handle(asOperator(request)))
+  return declare(head, 'download', spec.fileSchema ?? Type.String(), request =>
+    spec.handle(asOperator(request)),
+  )
 }
 
 /** A route of the admin API that answers a stream of server-sent events. */

@@ -73,6 +73,15 @@ export interface Described {
   readonly chapter: string
 }
 
+/** For the OpenAPI description. */
+export interface OtherFile {
+  readonly mediaType: string
+  /** Default: any text. */
+  readonly schema?: TSchema
+  /** Default: derived from the schema. */
+  readonly example?: unknown
+}
+
 export interface RouteHead<
   P extends TObject,
   Q extends TObject,
@@ -103,6 +112,10 @@ export interface RouteHead<
   readonly headers?: Readonly<Record<string, string>>
   /** Media type of a bare answer that is not JSON, e.g. `text/html`. */
   readonly mediaType?: string
+  /** Shape of a file that is JSON; default: any text. */
+  readonly fileSchema?: TSchema
+  /** Files of other media types that the route answers, e.g. depending on `format`. */
+  readonly otherFiles?: readonly OtherFile[]
   /** The answer never changes and is built once. */
   readonly isFixed?: boolean
   /** For public routes that answer some callers in more detail: operators, and requests for which it is true. Handlers get `isKnown`. */
@@ -278,12 +291,10 @@ export function downloadRoute<P extends TObject = typeof NoFields, Q extends TOb
     Described & {
       readonly access: Permission
       readonly mediaType: string
-      /** For the OpenAPI description. */
-      readonly exampleAnswer: string
       handle(request: KeyedRequest<P, Q, TSchema>): Promise<Download>
-    },
+    } & ({ readonly exampleAnswer: string } | { readonly fileSchema: TSchema }),
 ): Route {
-  return declare(spec, 'download', Type.String(), request => spec.handle(request))
+  return declare(spec, 'download', spec.fileSchema ?? Type.String(), request => spec.handle(request))
 }
 
 /** A route that needs no key. With `isBare` the value is sent without a `data` wrapper. */

@@ -5,20 +5,34 @@
  */
 import Type from 'typebox'
 import { checkEmail } from '../../audience/checks.js'
+import { ContactSchema } from '../../audience/contacts/contact-schema.js'
 import { requireContact } from '../../audience/contacts/contacts.js'
 import { adminRoute } from '../../http/admin-route.js'
+import { Moment } from '../../http/answer/answer-fields.js'
+import { answerExample } from '../../http/openapi/example.js'
 import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
 import { exportPerson } from './export-person.js'
 import { SECTIONS } from './personal-tables.js'
 
-const EXPORT_EXAMPLE = JSON.stringify({
+const Exported = Type.Object(
+  {
+    exported_at: Moment(),
+    contact: ContactSchema,
+    ...Object.fromEntries(
+      SECTIONS.map(section => [section, Type.Array(Type.Record(Type.String(), Type.Unknown()))]),
+    ),
+  },
+  { title: 'ContactExport' },
+)
+
+const EXPORT_EXAMPLE = {
   exported_at: '2026-01-05T10:00:00.000Z',
-  contact: { id: '0192f3a4-5b6c-7d8e-9f01-23456789abcd', email: 'ann@example.com', first_name: 'Ann' },
+  contact: answerExample(ContactSchema, undefined),
   ...Object.fromEntries(SECTIONS.map(section => [section, []])),
   lists: [{ id: '0192f3a4-5b6c-7d8e-9f01-23456789abce', name: 'News', added_at: '2026-01-05T10:00:00.000Z' }],
-})
+}
 
 const ErasureRequest = Type.Object(
   { email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }) },
@@ -52,6 +66,7 @@ export const erasure = resource({
           'incomplete JSON.',
         params: Type.Object({ id: Type.String() }),
         mediaType: 'application/json',
+        fileSchema: Exported,
         exampleAnswer: EXPORT_EXAMPLE,
         errors: ['contact_not_found'],
         async handle({ principal: { workspaceId, isSandbox }, params }) {

@@ -16,7 +16,7 @@ import { downloadRoute, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import type { Contact, Named } from '../contacts/contact.js'
 import type { ContactFilter } from '../contacts/contact-page-store.js'
-import { shownWith } from '../contacts/contact-schema.js'
+import { ContactDetailsSchema, shownWith } from '../contacts/contact-schema.js'
 import { requireList } from '../lists/lists.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { readConditions } from '../segments/read-conditions.js'
@@ -58,7 +58,7 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
     access: 'contacts:read',
     operationId: 'exportContacts',
     chapter: 'Contacts',
-    summary: 'Export contacts as CSV.',
+    summary: 'Export contacts as CSV or JSON.',
     description:
       'Oldest first, with one column per attribute; beyond 150 attributes the rest share one column as JSON. Cells that a spreadsheet ' +
       "would read as a formula are prefixed with `'`, which an import removes. Non-text values are written as JSON. A truncated response " +
@@ -82,6 +82,7 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
       { additionalProperties: false },
     ),
     mediaType: 'text/csv',
+    otherFiles: [{ mediaType: 'application/json', schema: Type.Array(ContactDetailsSchema) }],
     exampleAnswer:
       'id,email,first_name,last_name,subscribed,bounced,lists,tags,created_at,updated_at,plan\n' +
       '0192f3a4-5b6c-7d8e-9f01-23456789abcd,ann@example.com,Ann,Lee,true,false,News,vip,' +

@@ -4,7 +4,7 @@ import { csvText } from '../../core/csv.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
+import { SuppressionSchema, suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
 import { everySuppression, type Suppression } from '../../deliverability/suppressions/suppression-store.js'
 import { adminDownloadRoute, adminUploadRoute } from '../../http/admin-route.js'
 import { TextOrNull } from '../../http/answer/answer-fields.js'
@@ -105,6 +105,7 @@ export function suppressionTransferRoutes(parts: SuppressionTransferParts): Rout
         { additionalProperties: false },
       ),
       mediaType: 'text/csv',
+      otherFiles: [{ mediaType: 'application/json', schema: Type.Array(SuppressionSchema) }],
       exampleAnswer:
         'email,reason,scope,source_message_id,created_at\nann@example.com,manual,all,,2026-01-05T10:00:00.000Z\n',
       errors: ['not_found'],

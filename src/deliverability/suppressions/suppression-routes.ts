@@ -42,7 +42,7 @@ export const NewSuppressionBody = Type.Object(
   { additionalProperties: false, title: 'NewSuppression' },
 )
 
-const SuppressionSchema = Type.Object(
+export const SuppressionSchema = Type.Object(
   {
     email: Type.String({
       description:

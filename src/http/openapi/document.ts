@@ -312,13 +312,22 @@ function successes(route: Route, components: Components): Record<string, object>
   return { ...described, 304: { description: 'Not modified', headers: { ...RATE_HEADERS, ...ETAG_HEADER } } }
 }
 
-function fileContent({ head, response }: Route, components: Components): object {
-  return {
-    [head.mediaType ?? 'text/plain']: {
-      schema: components.show(response.schema),
-      example: head.exampleAnswer,
-    },
+function fileContent(route: Route, components: Components): object {
+  const { head, response } = route
+  const usual = {
+    mediaType: head.mediaType ?? 'text/plain',
+    schema: response.schema,
+    example: head.exampleAnswer,
   }
+  return Object.fromEntries(
+    [usual, ...(head.otherFiles ?? [])].map(({ mediaType, schema = Type.String(), example }) => [
+      mediaType,
+      {
+        schema: components.show(schema),
+        example: example ?? answerExample(schema, requestExample(route)),
+      },
+    ]),
+  )
 }
 
 function failures({ head }: Route): Record<string, object> {

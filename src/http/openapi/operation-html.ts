@@ -139,6 +139,7 @@ function requestFigure(placed: Placed, parts: ApiParts): string {
   return codeFigure(title, [['curl', sample]], placed.operation.operationId)
 }
 
+type Media = NonNullable<Operation['responses'][string]['content']>[string]
 type Responses = readonly [status: string, response: Operation['responses'][string]][]
 
 /** One section per success, the first one open; errors share one section. */
@@ -165,7 +166,12 @@ function responseExamples(successes: Responses, failures: Responses): string {
 }
 
 function exampleBlocks(content: NonNullable<Operation['responses'][string]['content']>): string {
-  const [type, { example, examples = {} } = {}] = Object.entries(content)[0] ?? []
+  return Object.entries(content)
+    .map(([type, media]) => exampleBlocksOf(type, media))
+    .join('')
+}
+
+function exampleBlocksOf(type: string, { example, examples = {} }: Media): string {
   const isJson = type === 'application/json'
   const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example]
   return values
