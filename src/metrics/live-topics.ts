@@ -38,6 +38,7 @@ export const LIVE_TOPIC_NAMES = Object.keys(LIVE_TOPICS) as LiveTopic[]
 
 /** By a fixed part of a route's path. */
 const CHANGED_BY_WRITE: Readonly<Record<string, readonly LiveTopic[]>> = {
+  attributes: ['contacts'],
   automations: ['automations'],
   backups: ['backups'],
   bounces: ['bounces', 'suppressions'],

@@ -65,6 +65,7 @@ const SCREENS = [
   ['/segments', 'console-segments'],
   ['/segments/new', 'console-segment-new'],
   ['/tags', 'console-tags'],
+  ['/attributes', 'console-attributes'],
   ['/forms', 'console-forms'],
   ['/campaigns', 'console-campaigns'],
   ['/automations', 'console-automations'],

@@ -29,6 +29,7 @@ export const SCREEN_CODE: Readonly<Record<ScreenPath, () => Promise<{ readonly d
     '/segments': () => import('./screens/segments/Segments.svelte'),
     '/segments/new': () => import('./screens/segments/NewSegment.svelte'),
     '/segments/:id': () => import('./screens/segments/Segment.svelte'),
+    '/attributes': () => import('./screens/attributes/Attributes.svelte'),
     '/tags': () => import('./screens/tags/Tags.svelte'),
     '/forms': () => import('./screens/forms/Forms.svelte'),
     '/forms/:id': () => import('./screens/forms/Form.svelte'),

@@ -108,6 +108,10 @@ export const SCREENS = [
     nav: { group: 'audience', name: 'tags', icon: 'tags' },
   },
   {
+    path: '/attributes',
+    nav: { group: 'audience', name: 'attributes', icon: 'attributes' },
+  },
+  {
     path: '/forms',
     nav: { group: 'audience', name: 'forms', icon: 'forms' },
   },

@@ -192,3 +192,31 @@ t.test('names of attributes that are also fields are told apart by their prefix'
   t.equal(attributeOf('plan'), 'plan', 'the API takes them without prefix too')
   t.end()
 })
+
+t.test('of a declared attribute only what fits its type is offered, and the API takes it', t => {
+  const field = attributeField('plan')
+  for (const [type, operator, input] of [
+    ['text', 'equals', 'text'],
+    ['number', 'gt', 'number'],
+    ['number', 'in', 'many'],
+    ['date', 'before', 'date'],
+    ['date', 'within_days', 'days'],
+    ['boolean', 'equals', 'truth'],
+    ['list', 'contains', 'text'],
+    ['list', 'is_set', 'none'],
+  ] as const) {
+    t.ok(operatorsOf(field, type).includes(operator), `${type} ${operator}`)
+    t.equal(inputOf({ field, operator }, type), input)
+  }
+  t.notOk(operatorsOf(field, 'text').includes('gt'))
+  t.notOk(operatorsOf(field, 'number').includes('contains'))
+  for (const type of ['text', 'number', 'date', 'boolean', 'list'] as const)
+    for (const operator of operatorsOf(field, type)) {
+      const rule = withOperator(withField(NEW_RULE, field, type), operator, type)
+      const value = ENTERED[inputOf(rule, type)]
+      const group: Group = { match: 'all', rules: [value === undefined ? rule : { ...rule, value }] }
+      t.ok(isComplete(group))
+      readConditions(toConditions(group))
+    }
+  t.end()
+})

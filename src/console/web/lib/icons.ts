@@ -4,6 +4,7 @@ export const ICONS = {
   activity: 'M2 10h4l2.5-6 4 12L15 10h3',
   api: 'm7 6-4 4 4 4M13 6l4 4-4 4M11.5 4l-3 12',
   arrowLeft: 'M16 10H4m0 0 5-5m-5 5 5 5',
+  attributes: 'M3 3h14v14H3ZM3 10h14M6 6.500h2M11 6.500h3M6 13.500h2M11 13.500h3',
   automations: 'M7 3h6v4H7ZM3 13h5v4H3ZM12 13h5v4h-5ZM10 7v3M10 10H5.5v3M10 10h4.5v3',
   backup:
     'M4 5c0-1.1 2.7-2 6-2s6 .9 6 2-2.7 2-6 2-6-.9-6-2Zm0 0v10c0 1.1 2.7 2 6 2s6-.9 6-2V5M4 10c0 1.1 2.7 2 6 2s6-.9 6-2',

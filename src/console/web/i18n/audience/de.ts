@@ -272,6 +272,25 @@ export const audience: typeof texts = {
     deleteText: (n: number) =>
       `Er wird von ${count(n, 'Kontakt', 'Kontakten')} entfernt; die Kontakte bleiben. Direkt danach können Sie das rückgängig machen.`,
   },
+  attributes: {
+    title: 'Attribute',
+    add: 'Attribut festlegen',
+    editTitle: name => `Attribut „${name}“`,
+    search: 'Name eines Attributs',
+    label: 'Bezeichnung',
+    labelHint: 'Wird statt des Namens angezeigt.',
+    nameHint: 'Wie bei Ihren Kontakten; Groß- und Kleinschreibung zählt.',
+    type: 'Typ',
+    typeHint:
+      'Ab jetzt geschriebene Werte werden umgewandelt, wenn sie eindeutig sind. Vorhandene Werte bleiben, wie sie sind: Importieren Sie sie erneut.',
+    types: { text: 'Text', number: 'Zahl', date: 'Datum', boolean: 'Ja oder nein', list: 'Liste' },
+    emptyTitle: 'Keine festgelegten Attribute',
+    emptyText:
+      'Kontakte können beliebige Attribute haben. Legen Sie Typ und Bezeichnung fest: Segmente bieten dann an, was passt, und warnen vor dem, was nicht passt.',
+    noneMatch: 'Kein festgelegtes Attribut hat diesen Namen.',
+    deleteTitle: name => `Festlegung von „${name}“ löschen?`,
+    deleteText: 'Die Kontakte behalten ihre Werte.',
+  },
   segments: {
     title: 'Segmente',
     add: 'Neues Segment',

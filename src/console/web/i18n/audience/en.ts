@@ -268,6 +268,25 @@ export const audience = {
     deleteText: (n: number) =>
       `It is removed from ${count(n, 'contact', 'contacts')}, who are kept. You can undo this right afterwards.`,
   },
+  attributes: {
+    title: 'Attributes',
+    add: 'Declare attribute',
+    editTitle: (name: string) => `Attribute “${name}”`,
+    search: 'Name of an attribute',
+    label: 'Label',
+    labelHint: 'Shown instead of the name.',
+    nameHint: 'As in your contacts; upper and lower case differ.',
+    type: 'Type',
+    typeHint:
+      'Values written from now on are converted if they are unambiguous. Values that contacts have stay as they are: import them again.',
+    types: { text: 'Text', number: 'Number', date: 'Date', boolean: 'Yes or no', list: 'List' },
+    emptyTitle: 'No declared attributes',
+    emptyText:
+      'Contacts can have any attributes. Declare one to give it a type and a label: segments then offer what fits, and warn of what does not.',
+    noneMatch: 'No declared attribute has this name.',
+    deleteTitle: (name: string) => `Delete the declaration of “${name}”?`,
+    deleteText: 'Contacts keep their values.',
+  },
   segments: {
     title: 'Segments',
     add: 'New segment',

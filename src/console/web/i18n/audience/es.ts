@@ -272,6 +272,25 @@ export const audience: typeof texts = {
     deleteText: (n: number) =>
       `Se quita de ${count(n, 'contacto, que se conserva', 'contactos, que se conservan')}. Puede deshacerlo justo después.`,
   },
+  attributes: {
+    title: 'Atributos',
+    add: 'Declarar atributo',
+    editTitle: name => `Atributo «${name}»`,
+    search: 'Nombre de un atributo',
+    label: 'Etiqueta',
+    labelHint: 'Se muestra en lugar del nombre.',
+    nameHint: 'Como en sus contactos; se distinguen mayúsculas y minúsculas.',
+    type: 'Tipo',
+    typeHint:
+      'Los valores que se escriban desde ahora se convierten si no son ambiguos. Los que ya tienen los contactos no cambian: impórtelos de nuevo.',
+    types: { text: 'Texto', number: 'Número', date: 'Fecha', boolean: 'Sí o no', list: 'Lista' },
+    emptyTitle: 'Ningún atributo declarado',
+    emptyText:
+      'Los contactos pueden tener cualquier atributo. Declare uno para darle un tipo y una etiqueta: los segmentos ofrecen entonces lo que encaja y avisan de lo que no.',
+    noneMatch: 'Ningún atributo declarado tiene ese nombre.',
+    deleteTitle: name => `¿Eliminar la declaración de «${name}»?`,
+    deleteText: 'Los contactos conservan sus valores.',
+  },
   segments: {
     title: 'Segmentos',
     add: 'Nuevo segmento',

@@ -273,6 +273,25 @@ export const audience: typeof texts = {
     deleteText: (n: number) =>
       `Elle est retirée de ${count(n, 'contact, qui est conservé', 'contacts, qui sont conservés')}. Vous pouvez annuler juste après.`,
   },
+  attributes: {
+    title: 'Attributs',
+    add: 'Déclarer un attribut',
+    editTitle: name => `Attribut « ${name} »`,
+    search: 'Nom d’un attribut',
+    label: 'Libellé',
+    labelHint: 'Affiché à la place du nom.',
+    nameHint: 'Comme dans vos contacts ; majuscules et minuscules sont distinguées.',
+    type: 'Type',
+    typeHint:
+      'Les valeurs écrites à partir de maintenant sont converties si elles sont sans ambiguïté. Celles des contacts restent telles quelles : importez-les à nouveau.',
+    types: { text: 'Texte', number: 'Nombre', date: 'Date', boolean: 'Oui ou non', list: 'Liste' },
+    emptyTitle: 'Aucun attribut déclaré',
+    emptyText:
+      'Les contacts peuvent avoir n’importe quels attributs. Déclarez-en un pour lui donner un type et un libellé : les segments proposent alors ce qui convient et signalent le reste.',
+    noneMatch: 'Aucun attribut déclaré ne porte ce nom.',
+    deleteTitle: name => `Supprimer la déclaration de « ${name} » ?`,
+    deleteText: 'Les contacts gardent leurs valeurs.',
+  },
   segments: {
     title: 'Segments',
     add: 'Nouveau segment',

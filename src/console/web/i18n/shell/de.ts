@@ -21,6 +21,7 @@ export const shell: typeof texts = {
     lists: 'Listen',
     segments: 'Segmente',
     tags: 'Tags',
+    attributes: 'Attribute',
     forms: 'Formulare',
     sending: 'Versand',
     campaigns: 'Kampagnen',

@@ -20,6 +20,7 @@ export const shell = {
     lists: 'Lists',
     segments: 'Segments',
     tags: 'Tags',
+    attributes: 'Attributes',
     forms: 'Forms',
     sending: 'Sending',
     campaigns: 'Campaigns',

@@ -21,6 +21,7 @@ export const shell: typeof texts = {
     lists: 'Listas',
     segments: 'Segmentos',
     tags: 'Etiquetas',
+    attributes: 'Atributos',
     forms: 'Formularios',
     sending: 'Envío',
     campaigns: 'Campañas',

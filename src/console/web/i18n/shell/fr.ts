@@ -21,6 +21,7 @@ export const shell: typeof texts = {
     lists: 'Listes',
     segments: 'Segments',
     tags: 'Étiquettes',
+    attributes: 'Attributs',
     forms: 'Formulaires',
     sending: 'Envoi',
     campaigns: 'Campagnes',

@@ -90,6 +90,24 @@ const OPERATORS: Readonly<Record<FieldKind, readonly Operator[]>> = {
   attribute: [...TEXT, ...ORDER, 'before', 'after', ...DAYS, ...SET],
 }
 
+export type DeclaredType = components['schemas']['Attribute']['type']
+
+/** What fits a declared attribute. */
+const DECLARED: Readonly<Record<DeclaredType, readonly Operator[]>> = {
+  text: OPERATORS.text,
+  number: [...OPERATORS.number, 'in', 'not_in'],
+  date: OPERATORS.moment,
+  boolean: ['equals', 'not_equals', ...SET],
+  list: ['contains', 'not_contains', 'in', 'not_in', ...SET],
+}
+
+/** An attribute to choose; without a type it is not declared. */
+export interface KnownAttribute {
+  readonly name: string
+  readonly label?: string | null
+  readonly type?: DeclaredType
+}
+
 /** How the value of a rule is entered. */
 export type ValueInput =
   | 'none'
@@ -121,11 +139,14 @@ function kindOf(field: string): FieldKind {
   return KINDS[field] ?? 'attribute'
 }
 
-export function operatorsOf(field: string): readonly Operator[] {
-  return OPERATORS[kindOf(field)]
+/** @param type that the attribute is declared with, if it is one */
+export function operatorsOf(field: string, type?: DeclaredType): readonly Operator[] {
+  const kind = kindOf(field)
+  return kind === 'attribute' && type !== undefined ? DECLARED[type] : OPERATORS[kind]
 }
 
-export function inputOf({ field, operator }: Rule): ValueInput {
+/** @param type that the attribute is declared with, if it is one */
+export function inputOf({ field, operator }: Rule, type?: DeclaredType): ValueInput {
   const kind = kindOf(field)
   if ((SET as readonly string[]).includes(operator)) return 'none'
   if ((DAYS as readonly string[]).includes(operator)) return 'days'
@@ -135,7 +156,9 @@ export function inputOf({ field, operator }: Rule): ValueInput {
   if (kind === 'things') return field === 'lists' ? 'lists' : 'tags'
   if (kind === 'campaign') return 'campaign'
   if (kind === 'number') return 'number'
-  return operator === 'in' || operator === 'not_in' ? 'many' : 'text'
+  if (operator === 'in' || operator === 'not_in') return 'many'
+  if (type === 'boolean') return 'truth'
+  return type === 'number' ? 'number' : 'text'
 }
 
 const EMPTY: Readonly<Record<ValueInput, Value | undefined>> = {
@@ -152,20 +175,20 @@ const EMPTY: Readonly<Record<ValueInput, Value | undefined>> = {
 }
 
 /** The rule with another field; operator and value stay if they fit. */
-export function withField(rule: Rule, field: string): Rule {
-  const operators: readonly string[] = operatorsOf(field)
+export function withField(rule: Rule, field: string, type?: DeclaredType): Rule {
+  const operators: readonly string[] = operatorsOf(field, type)
   const operator = operators.includes(rule.operator) ? rule.operator : (operators[0] ?? 'equals')
   const isSameKind = kindOf(field) === kindOf(rule.field) && field !== 'lists' && field !== 'tags'
-  return fitted({ ...rule, field, operator }, isSameKind ? inputOf(rule) : undefined)
+  return fitted({ ...rule, field, operator }, isSameKind ? inputOf(rule) : undefined, type)
 }
 
-export function withOperator(rule: Rule, operator: string): Rule {
-  return fitted({ ...rule, operator }, inputOf(rule))
+export function withOperator(rule: Rule, operator: string, type?: DeclaredType): Rule {
+  return fitted({ ...rule, operator }, inputOf(rule, type), type)
 }
 
 /** @param before how the value was entered */
-function fitted(rule: Rule, before: ValueInput | undefined): Rule {
-  const input = inputOf(rule)
+function fitted(rule: Rule, before: ValueInput | undefined, type?: DeclaredType): Rule {
+  const input = inputOf(rule, type)
   if (input === before) return rule
   const value = EMPTY[input]
   const { field, operator } = rule
