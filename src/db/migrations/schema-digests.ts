@@ -266,8 +266,21 @@ b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
   '0005-kept-etags': `
 af3d09ad8829 ad438269832a table kept_answers
 `,
+  '0006-quarter-counters': `
+ee6267de76f9 99fa525018fc index quarter_counters_by_start
+e0e8dfb1f90c 86d67cc83aa9 table quarter_counters
+`,
   '0007-last-sent': `
 1021f6f06404 bab01bc7f4c7 table feeds
 bbf903159efc 0854e681caa8 table webhook_attempts
+`,
+  '0008-attributes': `
+6fdcf453b1b1 0d821f29c7c2 index attributes_in_order
+2c97739121bd 47f7dfd87a20 table attributes
+4f3037919540 0dec20a5ca5c unique index attributes_by_name
+`,
+  '0009-campaign-waits': `
+45253c0e8479 cf8049799555 index campaigns_under_way
+459fe5e24f49 ccf96c31f5b7 table campaigns
 `,
 }
