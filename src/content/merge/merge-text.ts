@@ -73,11 +73,11 @@ export class MergeTextCache {
   private units = 0
 
   get(source: string, place: MergePlace): MergeText {
+    if (!hasTags(source)) return new MergeText(source, place)
     const name = `${place} ${source}`
     const known = this.kept.get(name)
     if (known) return known
     const text = new MergeText(source, place, this.valid.has(name))
-    if (!text.hasTags) return text
     this.kept.set(name, text)
     this.units += source.length
     this.evict()

@@ -40,12 +40,12 @@ export interface ReadMessage extends Recipients, Pick<ReadContent, 'attached'> {
   readonly content: PreparedContent & ReadContent['others']
 }
 
-/** What the messages of a request share. */
+/** Where a message finds what it names; the messages of a batch share it. */
 export interface RequestContext {
   readonly workspace: ActingWorkspace
   readonly messageLimit: number
   readonly threads: RenderThreads
-  readonly texts: MergeTextCache
+  readonly texts?: MergeTextCache
   readonly findSender: (asked: Author) => Promise<Sender>
   readonly findTemplate: (id: string | undefined) => Promise<AskedTemplate | undefined>
 }
@@ -58,15 +58,22 @@ export function openRequestContext(
     workspace,
     messageLimit,
     threads: { renderQueue, workspaceId: workspace.id },
+    findSender: asked => senders.sender(workspace, asked),
+    findTemplate: id => findAskedTemplate(database.reader, workspace, id),
+  }
+}
+
+/** For a batch: what several messages name is found once, and texts they share are parsed once. */
+export function openBatchContext(parts: ReadParts, workspace: ActingWorkspace): RequestContext {
+  const { findSender, findTemplate, ...context } = openRequestContext(parts, workspace)
+  return {
+    ...context,
     texts: new MergeTextCache(),
     findSender: once(
       ({ fromAddress, name, replyTo }: Author) => JSON.stringify([fromAddress, name, replyTo]),
-      asked => senders.sender(workspace, asked),
+      findSender,
     ),
-    findTemplate: once(
-      id => id ?? '',
-      id => findAskedTemplate(database.reader, workspace, id),
-    ),
+    findTemplate: once(id => id ?? '', findTemplate),
   }
 }
 

@@ -23,7 +23,7 @@ import { hasTags } from '../../content/merge/parse-template.js'
 import { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
 import { shownRecipient } from './address-fields.js'
-import { openRequestContext, readMessage, type ReadMessage } from './read-message.js'
+import { openBatchContext, readMessage, type ReadMessage } from './read-message.js'
 
 /** @param peer client address @param toAnswer builds the response, which is kept for an idempotent retry @throws AppError validation_error, limit_reached */
 export async function sendBatch<A>(
@@ -159,7 +159,7 @@ export async function readBatchMessages(
   messages: readonly BatchMessage[],
 ): Promise<ReadMessages> {
   refuseTooManyCopies(messages)
-  const context = openRequestContext(parts, workspace)
+  const context = openBatchContext(parts, workspace)
   const read: BatchEntry[] = []
   const errors: BatchError[] = []
   let [waiting, characters] = [0, 0]
