@@ -143,8 +143,8 @@ t.test('segments, lists and automations keep working when a tag or list is renam
 t.test(
   'what an active automation, a segment, a dynamic list or a form uses is deleted by force alone',
   async t => {
-    const { make, patch, remove, run, workspaceId } = await open(t)
-    await run('workspace', 'set', workspaceId, 'default_from_email=news@shop.test')
+    const { make, patch, remove, workspaceId, ...appliance } = await open(t)
+    await appliance.run('workspace', 'set', workspaceId, 'default_from_email=news@shop.test')
     const tag = await make('/tags', { name: 'vip' })
     const list = await make('/lists', { name: 'News' })
     const template = await make('/templates', { name: 'T', html: '<p>Hello {{unsubscribe_url}}</p>' })

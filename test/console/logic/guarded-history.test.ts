@@ -16,24 +16,21 @@ class Tab implements HistoryWindow {
     return this.entries[this.index]?.url
   }
 
-  readonly history = this.makeHistory()
-
-  private makeHistory(): HistoryWindow['history'] {
-    const tab = this
-    return {
-      get state() {
-        return tab.entries[tab.index]?.state
+  readonly history: HistoryWindow['history'] = Object.defineProperty(
+    {
+      state: undefined,
+      pushState: (state: unknown, _: string, url: string) => {
+        this.entries.splice(this.index + 1, Infinity, { url, state })
+        this.index += 1
       },
-      pushState(state: unknown, _: string, url: string) {
-        tab.entries.splice(tab.index + 1, Infinity, { url, state })
-        tab.index += 1
+      replaceState: (state: unknown, _: string, url = this.url ?? '') => {
+        this.entries[this.index] = { url, state }
       },
-      replaceState(state: unknown, _: string, url = tab.url ?? '') {
-        tab.entries[tab.index] = { url, state }
-      },
-      go: (steps = 0) => tab.go(steps),
-    }
-  }
+      go: (steps = 0) => this.go(steps),
+    },
+    'state',
+    { get: (): unknown => this.entries[this.index]?.state },
+  )
 
   addEventListener(_: 'popstate', listener: () => void) {
     this.listener = listener

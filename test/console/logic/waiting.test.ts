@@ -8,7 +8,7 @@ import { WAIT_REASONS } from '../../../src/core/waiting.js'
 
 process.env['TZ'] = 'UTC'
 
-t.beforeEach(() => keepLanguageIn({ language: 'en', texts: en }))
+t.beforeEach(() => keepLanguageIn({ language: 'en', locale: 'en', texts: en }))
 
 t.test('each reason of the API has a sentence and a short name', t => {
   for (const reason of WAIT_REASONS) {
@@ -28,7 +28,7 @@ t.test('a limit is named as people read numbers, with the moment at which it goe
   t.equal(waitingSentence(waiting), 'Waiting: the workspace has used its limit of 1,000 emails an hour.')
   t.match(waitingUntil(waiting), /^Continues: Jan 5, 2031, 11:00/)
   t.equal(waitingUntil({ reason: 'hold', detail: '' }), '')
-  keepLanguageIn({ language: 'de', texts: de })
+  keepLanguageIn({ language: 'de', locale: 'de', texts: de })
   t.match(waitingSentence(waiting), /Grenze von 1\.000 Mails pro Stunde/)
   t.end()
 })

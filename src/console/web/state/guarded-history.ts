@@ -7,7 +7,12 @@
 
 /** What of a window the history needs. */
 export interface HistoryWindow {
-  readonly history: Pick<History, 'state' | 'pushState' | 'replaceState' | 'go'>
+  readonly history: {
+    readonly state: unknown
+    pushState(state: unknown, unused: string, url: string): void
+    replaceState(state: unknown, unused: string, url?: string): void
+    go(steps: number): void
+  }
   addEventListener(type: 'popstate', listener: () => void): void
 }
 
@@ -61,7 +66,7 @@ export class GuardedHistory {
       this.isReturning = false
       return false
     }
-    const { state } = this.window.history
+    const state: unknown = this.window.history.state
     // An entry without a position is one that the browser made, for a fragment typed into the address.
     const to = positionOf(state) ?? this.at + 1
     if (to !== this.at && !this.mayLeave()) {
