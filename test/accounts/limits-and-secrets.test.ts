@@ -130,6 +130,7 @@ for (const [zone, midnights] of Object.entries(MIDNIGHTS))
       t.same(await allowanceWithinLimits(database.reader, workspace, midnight - 1), {
         mails: 0,
         moreAt: midnight,
+        fullest: { kind: 'day', limit: 25 },
       })
       await send(database, 5, midnight, daily(zone))
       t.equal((await allowanceWithinLimits(database.reader, workspace, midnight)).mails, 20, next)
