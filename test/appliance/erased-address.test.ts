@@ -42,6 +42,7 @@ const NOT_FILLED: Readonly<Record<string, string>> = {
   'message_contents.text': 'the same',
   'message_contents.raw': 'the same',
   'captured_mails.raw': 'the same',
+  'webhook_attempts.user_agent': 'what this server calls itself',
   'message_parts.octets': 'filled for mail to the person, see below',
   'contact_import_parts.octets': 'deleted when the import ends (erasure.test.ts)',
   'activities.actor_name': 'an operator, whose account is not erased',

@@ -133,7 +133,7 @@ t.test(
     const [c2] = (await get('/contacts?search=c2')).body.data
     await patch(`/contacts/${c2.id}`, { subscribed: false })
     const audience = async (of: string) => (await get(`/campaigns/${of}/audience`)).body.data
-    t.same(await audience(made.body.data.id), {
+    t.has(await audience(made.body.data.id), {
       ...{ total: 3, mailable: 2, unsubscribed: 1, bounced: 0, suppressed: 0 },
     })
     const mailed = async (of: string) => {
