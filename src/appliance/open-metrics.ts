@@ -134,7 +134,7 @@ export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): (
   const { appliance, queue, consumerLags, jobs, node, certificates, mail, http } = parts
   const { database, world, config } = appliance
   const { clock } = world
-  observeStorage(metrics, { database, disk: world.disk, dataDir: config.dataDir })
+  observeStorage(metrics, { database, disk: world.disk, clock: world.clock, dataDir: config.dataDir })
   observeQueue(metrics, { database, clock })
   acceptance.follow({
     smtp: { submission: () => mail.counts.submission, inbound: () => mail.counts.inbound },

@@ -106,3 +106,47 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   }
   return best
 }
+
+/**
+ * Suggests an environment variable for an unknown one, word by word: `SMTP` is no typo of `HTTP`, and a word may be missing or too many.
+ *
+ * @param known all variables
+ * @returns the only one that shares most words, at least half of them; undefined if several do
+ */
+export function nearestVariable(name: string, known: Iterable<string>): string | undefined {
+  if (name.length > MAX_LENGTH) return undefined
+  const words = wordsOf(name)
+  let best: string | undefined
+  let bestShare = 0
+  for (const candidate of known) {
+    const theirs = wordsOf(candidate)
+    const share = countShared(words, theirs) / Math.max(words.length, theirs.length)
+    if (share < 0.5 || share < bestShare) continue
+    best = share === bestShare ? undefined : candidate
+    bestShare = share
+  }
+  return best
+}
+
+/** Without the prefix that all variables have. */
+function wordsOf(variable: string): readonly string[] {
+  return variable.toLowerCase().split('_').slice(1)
+}
+
+function countShared(words: readonly string[], theirs: readonly string[]): number {
+  const left = [...theirs]
+  let shared = 0
+  for (const word of words) {
+    const at = left.findIndex(other => isTypoOf(word, other))
+    if (at < 0) continue
+    left.splice(at, 1)
+    shared += 1
+  }
+  return shared
+}
+
+function isTypoOf(word: string, other: string): boolean {
+  return (
+    word === other || (other.length > 2 && distance(word, other) <= Math.max(1, Math.floor(other.length / 4)))
+  )
+}

@@ -20,7 +20,7 @@ import {
   isTableList,
   type KnownKey,
   knownKeys,
-  nearestName,
+  nearestVariable,
 } from './key-names.js'
 import { isTable, readTable, type Table } from './read-tables.js'
 import { nodeOf, type SchemaNode } from './schema/fields.js'
@@ -244,7 +244,7 @@ export function overrideFromEnvironment(
     if (!name.startsWith(PREFIX) || name === NOT_A_KEY || value === undefined) continue
     const key = known.get(name)
     if (key === undefined) {
-      const meant = nearestName(name, [...known.keys(), NOT_A_KEY])
+      const meant = nearestVariable(name, [...known.keys(), NOT_A_KEY])
       faults.push(`${name}: unknown variable${meant === undefined ? '' : `, did you mean ${meant}?`}`)
       continue
     }

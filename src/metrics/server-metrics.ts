@@ -6,6 +6,7 @@
 import { readdir } from 'node:fs/promises'
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Database, OnCommitted } from '../db/database.js'
+import { readPostgresSize } from '../db/postgres/database-size.js'
 import { HEALTH_REASON_CODES, type HealthReasonCode } from '../health/health-reasons.js'
 import type { JobState } from '../scheduler/job-store.js'
 import type { Disk } from '../world/disk.js'
@@ -85,16 +86,21 @@ export function commitMetrics({ registry }: Metrics): OnCommitted {
 export interface StorageSources {
   readonly database: Database
   readonly disk: Disk
+  readonly clock: Clock
   readonly dataDir: string
 }
 
-export function observeStorage(metrics: Metrics, { database, disk, dataDir }: StorageSources): void {
+export function observeStorage(metrics: Metrics, { database, disk, clock, dataDir }: StorageSources): void {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [metrics.registry] })
   const free = gauge('postroad_disk_free_bytes', 'Free space on the disk of the data directory.')
   metrics.addSource('disk', async () => free.set(await disk.freeSpace(dataDir)))
   const { file } = database
-  if (!file) return
-  const size = gauge('postroad_database_bytes', 'Size of the database file.')
+  const size = gauge('postroad_database_bytes', 'Size of the database.')
+  if (!file) {
+    const octets = cachedCount(clock, () => readPostgresSize(database.reader))
+    metrics.addSource('database', async () => size.set(await octets()))
+    return
+  }
   const unused = gauge('postroad_database_free_bytes', 'Unused space inside the database file.')
   const log = gauge('postroad_database_wal_bytes', 'Size of the write-ahead log.')
   metrics.addSource('database', () => {

@@ -55,6 +55,9 @@ t.test('a site selects exactly the destinations its hosts serve', async t => {
     { destination: 'one.test', total: 3, held: 3 },
     { destination: 'two.test', total: 2, held: 2 },
   ])
+  t.match(await postroad.run('queue', 'summary', '--limit', '1'), {
+    err: /2 more destinations with 5 messages \(of 9 in all\); --limit shows more/,
+  })
   const entries = await postroad.json<Entry[]>('queue', 'list', '--site', '127.0.0.1:4001', '--limit', '4')
   t.same(
     entries.map(({ to, held }) => [to, held]),

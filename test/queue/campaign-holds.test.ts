@@ -202,7 +202,7 @@ eachDatabase(t, 'the queue list shows which mail waits for a paused campaign', a
   await hold(database)
   const count = () => countDestinations(database.reader, ['x.example'], NOW, 10)
   t.match(await count(), [{ queued: 5, held: 2, due: 3 }])
-  t.match(await summarize(database.reader, NOW, [60_000], 10), [{ total: 5, held: 2 }])
+  t.match(await summarize(database.reader, NOW, [60_000], 10), { rows: [{ total: 5, held: 2 }], held: 2 })
   const entries = await listEntries(database.reader, {}, 10)
   t.same(
     entries.map(({ messageId, isHeld, isCampaignPaused }) => [messageId, isHeld, isCampaignPaused]),
@@ -216,5 +216,5 @@ eachDatabase(t, 'the queue list shows which mail waits for a paused campaign', a
   )
   await release(database)
   t.match(await count(), [{ queued: 5, held: 0, due: 5 }])
-  t.match(await summarize(database.reader, NOW, [60_000], 10), [{ total: 5, held: 0 }])
+  t.match(await summarize(database.reader, NOW, [60_000], 10), { rows: [{ total: 5, held: 0 }], held: 0 })
 })

@@ -356,20 +356,26 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'the summary counts by destination and age', async (t, database) => {
-  await enqueue(database, [
-    { id: 'a', to: 'a@x.example' },
-    { id: 'b', to: 'b@x.example' },
-    { id: 'c', to: 'c@y.example' },
-  ])
-  await database.write(tx => setHeld(tx.db, { messageIds: ['b'] }, true))
-  t.same(await summarize(database.reader, NOW + 30_000, [60_000, 3_600_000], 10), [
-    { destination: 'x.example', held: 1, total: 2, byAge: [2, 0, 0] },
-    { destination: 'y.example', held: 0, total: 1, byAge: [1, 0, 0] },
-  ])
-  t.match(await summarize(database.reader, NOW + 60_000, [60_000, 3_600_000], 1), [{ byAge: [0, 2, 0] }])
-  t.match(await summarize(database.reader, NOW + 3_600_000, [60_000, 3_600_000], 1), [{ byAge: [0, 0, 2] }])
-})
+eachDatabase(
+  t,
+  'the summary counts by destination and age, and says what its rows leave out',
+  async (t, database) => {
+    const at = (ms: number, limit: number) => summarize(database.reader, NOW + ms, [60_000, 3_600_000], limit)
+    t.same(await at(0, 10), { rows: [], found: 0, total: 0, held: 0 })
+    await enqueue(database, [
+      { id: 'a', to: 'a@x.example' },
+      { id: 'b', to: 'b@x.example' },
+      { id: 'c', to: 'c@y.example' },
+    ])
+    await database.write(tx => setHeld(tx.db, { messageIds: ['b'] }, true))
+    t.same((await at(30_000, 10)).rows, [
+      { destination: 'x.example', held: 1, total: 2, byAge: [2, 0, 0] },
+      { destination: 'y.example', held: 0, total: 1, byAge: [1, 0, 0] },
+    ])
+    t.match(await at(60_000, 1), { rows: [{ byAge: [0, 2, 0] }], found: 2, total: 3, held: 1 })
+    t.match(await at(3_600_000, 1), { rows: [{ byAge: [0, 0, 2] }] })
+  },
+)
 
 eachDatabase(t, 'a deleted message becomes failed, with an event', async (t, database) => {
   await enqueue(database, [

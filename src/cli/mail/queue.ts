@@ -33,8 +33,7 @@ export function queueCommands(program: Command, context: CliContext): void {
       if (partsOf(undefined, options).length > 1) throw oneOnly()
       await withApi(context, options, async api => {
         const entries = await listPart(api, readPart(undefined, options), options.limit)
-        const hold = await api.admin.get<{ held_since: string | null }>('/queue/hold-after-restore')
-        reportRestoreHold(context, hold.held_since)
+        reportRestoreHold(context, await restoreHoldSince(api))
         printResult(context, options, entries, () => entryTable(entries, context.world.clock.now()))
       })
     },
@@ -56,6 +55,7 @@ export function queueCommands(program: Command, context: CliContext): void {
       const found = await admin.get<QueueSummary>('/queue/summary', query)
       reportRestoreHold(context, found.held_since_restore)
       printResult(context, options, found.rows, () => summaryTable(by, found.rows))
+      reportRest(context, by, found)
     })
   })
   apiCommand(group, 'show <id>', 'show a queued message').action(
@@ -85,9 +85,15 @@ function action(group: Command, context: CliContext, name: QueueChange, descript
       if (asks && id === undefined) await confirm(context, options, `This deletes ${partInWords(named)}.`)
       await withApi(context, options, async api => {
         const part = readPart(id, options)
+        const endsHold = name === 'release' && options.all === true
+        const heldSince = endsHold ? await restoreHoldSince(api) : null
         const changed = await change(api, name, part, options.all)
         if (changed === 0) await reportNoChange(context, api, part, name)
         if (name === 'retry') reportHeld(context, await retried(api, part))
+        if (heldSince !== null)
+          context.complain(
+            `the hold since the restore of ${heldSince} has ended: the whole queue is sent again`,
+          )
         printResult(context, options, { changed }, () => `${changed} changed`)
       })
     })
@@ -186,6 +192,22 @@ function reportHeld(context: CliContext, entries: readonly QueueEntryView[]): vo
   const paused = entries.filter(entry => entry.campaign_paused).length
   if (paused > 0)
     context.complain(`${paused} of them belong to a paused campaign; to send them: postroad campaign resume`)
+}
+
+/** @returns RFC 3339, or null if there is no such hold */
+async function restoreHoldSince({ admin }: Api): Promise<string | null> {
+  return (await admin.get<{ held_since: string | null }>('/queue/hold-after-restore')).held_since
+}
+
+/** What the rows do not show. */
+function reportRest(context: CliContext, by: 'domain' | 'site', { rows, found, total }: QueueSummary): void {
+  const more = found - rows.length
+  if (more <= 0) return
+  const shown = rows.reduce((sum, row) => sum + row.total, 0)
+  const what = by === 'site' ? 'site' : 'destination'
+  context.complain(
+    `${more} more ${what}${more === 1 ? '' : 's'} with ${total - shown} messages (of ${total} in all); --limit shows more`,
+  )
 }
 
 function reportRestoreHold(context: CliContext, since: string | null): void {

@@ -251,6 +251,9 @@ export const ADMIN_SAMPLES = {
   QueueSummary: {
     held_since_restore: null,
     rows: [{ destination: 'example.net', total: 120, held: 0, by_age: { '5m': 80, '10m': 40 } }],
+    found: 1,
+    total: 120,
+    held: 0,
   },
   QueueSites: {
     active: 3,

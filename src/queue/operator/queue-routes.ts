@@ -159,11 +159,16 @@ const SummarySchema = Type.Object(
       description: 'Nothing is sent since this restore, until the whole queue is released.',
     }),
     rows: Type.Array(SummaryRowSchema, { description: 'Most mail first.' }),
+    found: Type.Integer({
+      description: `Domains or sites that have mail, whether \`rows\` contains them or not. Sites of the ${MAX_SUMMED.toLocaleString('en')} domains that are counted.`,
+    }),
+    total: Type.Integer({ description: 'Messages to all of them.' }),
+    held: Type.Integer({ description: 'Of these, held ones.' }),
   },
   { title: 'QueueSummary' },
 )
 export type QueueSummary = Static<typeof SummarySchema>
-type Row = Static<typeof SummaryRowSchema>
+type Summed = Omit<QueueSummary, 'held_since_restore'>
 
 /** A summary reads the whole queue: a hundredth of a reader thread at most. A change by an operator is seen at once. */
 const SUMMARIZED: CountRest = { holdsMs: 0, rest: 100, patienceMs: 0 }
@@ -173,16 +178,16 @@ const MAX_SUMMARIES = 16
 
 function summaryRoute(parts: QueueRouteParts): Route {
   const { database, clock } = parts
-  const summaries = new Map<string, () => Promise<readonly Row[]>>()
+  const summaries = new Map<string, () => Promise<Summed>>()
   let version: number | undefined
-  const read = (by: 'domain' | 'site', limit: number, workspaceId?: string): Promise<readonly Row[]> => {
+  const read = (by: 'domain' | 'site', limit: number, workspaceId?: string): Promise<Summed> => {
     const current = database.changes.version('queue')
     if (current !== version) summaries.clear()
     version = current
     const key = `${by} ${limit} ${workspaceId ?? ''}`
     const known = summaries.get(key)
     if (known) return known()
-    const count = cachedCount(clock, () => summaryRows(parts, by, limit, workspaceId), SUMMARIZED)
+    const count = cachedCount(clock, () => summed(parts, by, limit, workspaceId), SUMMARIZED)
     for (const [oldest] of summaries) if (summaries.size >= MAX_SUMMARIES) summaries.delete(oldest)
     summaries.set(key, count)
     return count()
@@ -207,29 +212,31 @@ function summaryRoute(parts: QueueRouteParts): Route {
     ),
     response: SummarySchema,
     async handle({ query: { by = 'domain', limit = 50 }, workspaceId }) {
-      const rows = [...(await read(by, limit, workspaceId))]
-      return { held_since_restore: await heldSinceRestore(database), rows }
+      const found = await read(by, limit, workspaceId)
+      return { held_since_restore: await heldSinceRestore(database), ...found }
     },
   })
 }
 
-async function summaryRows(
+async function summed(
   { database, clock, locateSite }: QueueRouteParts,
   by: 'domain' | 'site',
   limit: number,
   workspaceId: string | undefined,
-): Promise<readonly Row[]> {
+): Promise<Summed> {
   const request = { now: clock.now(), limit, workspaceId }
-  if (by === 'domain')
-    return (await summaryByDomain(database, request)).map(({ destination, ...counts }) => ({
-      destination,
-      ...countsToApi(counts),
-    }))
-  return (await summaryBySite(database, request, locateSite)).map(({ site, destinations, ...counts }) => ({
-    site,
-    destinations,
-    ...countsToApi(counts),
-  }))
+  if (by === 'domain') {
+    const { rows, ...all } = await summaryByDomain(database, request)
+    return {
+      ...all,
+      rows: rows.map(({ destination, ...counts }) => ({ destination, ...countsToApi(counts) })),
+    }
+  }
+  const { rows, ...all } = await summaryBySite(database, request, locateSite)
+  return {
+    ...all,
+    rows: rows.map(({ site, destinations, ...counts }) => ({ site, destinations, ...countsToApi(counts) })),
+  }
 }
 
 function countsToApi({ total, held, byAge }: QueueCounts) {

@@ -12,6 +12,15 @@ export interface SummaryRow {
   readonly total: number
 }
 
+/** The rows that a limit leaves, and what all of them have. */
+export interface Summary<Row> {
+  readonly rows: readonly Row[]
+  /** Destinations or sites with mail. */
+  readonly found: number
+  readonly total: number
+  readonly held: number
+}
+
 /**
  * Destinations with most mail first. Reads every entry.
  *
@@ -25,20 +34,23 @@ export async function summarize(
   ageBoundsMs: readonly number[],
   limit: number,
   workspaceId?: string,
-): Promise<SummaryRow[]> {
+): Promise<Summary<SummaryRow>> {
   const bounds = [...ageBoundsMs, Infinity]
   // Includes messages enqueued while this runs.
   const youngest = (index: number) => (index === 0 ? Number.MAX_SAFE_INTEGER : now - (bounds[index - 1] ?? 0))
   const hasPaused = (await listHeldCampaigns(db)).size > 0
+  const held = hasPaused
+    ? sql<number>`sum(case when is_held = 1 or ${isOfPausedCampaign} then 1 else 0 end)`
+    : sql<number>`sum(is_held)`
   const rows = await db
     .selectFrom('queue')
     .select('destination')
     .select(e => [
       e.fn.countAll<number>().as('total'),
-      (hasPaused
-        ? sql<number>`sum(case when is_held = 1 or ${isOfPausedCampaign} then 1 else 0 end)`
-        : e.fn.sum<number>('is_held')
-      ).as('held'),
+      held.as('held'),
+      sql<number>`count(*) over ()`.as('found'),
+      sql<number>`sum(count(*)) over ()`.as('total_of_all'),
+      sql<number>`sum(${held}) over ()`.as('held_of_all'),
       ...bounds.map((bound, index) =>
         sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${youngest(index)} then 1 else 0 end)`.as(
           `age${index}`,
@@ -51,12 +63,18 @@ export async function summarize(
     .orderBy('destination')
     .limit(limit)
     .execute()
-  return rows.map(row => ({
-    destination: row.destination,
-    held: row.held,
-    total: row.total,
-    byAge: bounds.map((_, index) => Number((row as unknown as Record<string, number>)[`age${index}`])),
-  }))
+  const [first] = rows
+  return {
+    rows: rows.map(row => ({
+      destination: row.destination,
+      held: row.held,
+      total: row.total,
+      byAge: bounds.map((_, index) => Number((row as unknown as Record<string, number>)[`age${index}`])),
+    })),
+    found: Number(first?.found ?? 0),
+    total: Number(first?.total_of_all ?? 0),
+    held: Number(first?.held_of_all ?? 0),
+  }
 }
 
 const isOfPausedCampaign = sql`exists (

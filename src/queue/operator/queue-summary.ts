@@ -2,7 +2,7 @@
 import { formatDuration } from '../../core/units.js'
 import type { Database } from '../../db/database.js'
 import type { LocateSite } from '../delivery-agent.js'
-import { summarize, type SummaryRow } from './queue-summary-store.js'
+import { summarize, type Summary, type SummaryRow } from './queue-summary-store.js'
 import { locateAll } from './queue-status.js'
 
 /** Upper bounds of the age buckets; older messages are in one more. */
@@ -29,7 +29,7 @@ export interface SummaryRequest {
 export function summaryByDomain(
   { slowReader }: Pick<Database, 'slowReader'>,
   { now, limit, workspaceId }: SummaryRequest,
-): Promise<SummaryRow[]> {
+): Promise<Summary<SummaryRow>> {
   return summarize(slowReader, now, AGE_BOUNDS_MS, limit, workspaceId)
 }
 
@@ -38,10 +38,11 @@ export async function summaryBySite(
   database: Pick<Database, 'slowReader'>,
   { limit, ...request }: SummaryRequest,
   locateSite: LocateSite,
-): Promise<SiteSummary[]> {
-  const rows = await summaryByDomain(database, { ...request, limit: MAX_SUMMED })
+): Promise<Summary<SiteSummary>> {
+  const { rows, total, held } = await summaryByDomain(database, { ...request, limit: MAX_SUMMED })
   const destinations = rows.map(row => row.destination)
-  return sumBySite(rows, await locateAll(destinations, locateSite)).slice(0, limit)
+  const sites = sumBySite(rows, await locateAll(destinations, locateSite))
+  return { rows: sites.slice(0, limit), found: sites.length, total, held }
 }
 
 function sumBySite(rows: readonly SummaryRow[], siteOf: ReadonlyMap<string, string>): SiteSummary[] {

@@ -283,6 +283,8 @@ export const mail: typeof texts = {
     workspaceQueue: 'Alle wartenden E-Mails des Arbeitsbereichs',
     heldSinceRestore: 'Seit der Wiederherstellung wird nichts gesendet:',
     releaseAll: 'Warteschlange freigeben',
+    moreSites: (found, shown, total) =>
+      `Gezeigt werden von ${found.toLocaleString('de')} die ${count(shown, 'Gegenstelle', 'Gegenstellen')} mit den meisten E-Mails; alle zusammen haben ${count(total, 'E-Mail', 'E-Mails')}.`,
     resetBackoff: 'Sendepause beenden',
     resetIntro: site =>
       `Fällige E-Mails für ${site} werden sofort gesendet. Lehnt die Gegenstelle weiter ab, beginnt die Pause erneut.`,

@@ -268,6 +268,8 @@ export const mail = {
     workspaceQueue: 'All queued mail of the workspace',
     heldSinceRestore: 'Nothing has been sent since the restore of',
     releaseAll: 'Release the queue',
+    moreSites: (found: number, shown: number, total: number) =>
+      `The ${count(shown, 'site', 'sites')} with most mail of ${found.toLocaleString('en')} are shown; all together have ${count(total, 'email', 'emails')}.`,
     resetBackoff: 'End back-off',
     resetIntro: (site: string) =>
       `Mail for ${site} that is due is tried at once. If the site still refuses it, the back-off starts again.`,

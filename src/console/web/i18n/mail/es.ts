@@ -275,6 +275,8 @@ export const mail: typeof texts = {
     workspaceQueue: 'Todo el correo en cola del espacio de trabajo',
     heldSinceRestore: 'No se envía nada desde la restauración del',
     releaseAll: 'Liberar la cola',
+    moreSites: (found, shown, total) =>
+      `Se muestran ${count(shown, 'sitio', 'sitios')} con más correo de ${found.toLocaleString('es')}; todos juntos tienen ${count(total, 'correo', 'correos')}.`,
     resetBackoff: 'Terminar la pausa',
     resetIntro: site =>
       `El correo pendiente para ${site} se envía de inmediato. Si el sitio lo rechaza de nuevo, la pausa vuelve a empezar.`,

@@ -281,6 +281,8 @@ export const mail: typeof texts = {
     workspaceQueue: 'Tous les messages en file de l’espace de travail',
     heldSinceRestore: 'Rien n’est envoyé depuis la restauration du',
     releaseAll: 'Libérer la file',
+    moreSites: (found, shown, total) =>
+      `Sur ${found.toLocaleString('fr')}, ${count(shown, 'site', 'sites')} avec le plus d’e-mails sont affichés ; tous ensemble en ont ${count(total, 'e-mail', 'e-mails')}.`,
     resetBackoff: 'Terminer la pause',
     resetIntro: site =>
       `Les messages échus pour ${site} sont envoyés aussitôt. Si le site les refuse encore, la pause reprend.`,
