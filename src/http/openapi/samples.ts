@@ -325,6 +325,13 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   CreatedWebhook: { ...webhook, secret },
   RotatedWebhookSecret: { id: IDS.webhook, secret, previousSecretExpiresAt: '2026-01-06T10:00:00.000Z' },
   WebhookTest: { success: true, status_code: 200, response_time_ms: 84, error: null, response: 'ok' },
+  WaitingFor: {
+    reason: 'hourly_limit',
+    until: at('11:00:00'),
+    limit: 1_000,
+    detail:
+      'The workspace may send 1,000 emails an hour; more go out in the next one. Raise hourly_limit if that is too few.',
+  },
   WebhookAttempt: {
     ...{
       number: 1,

@@ -100,7 +100,7 @@ t.test('a schema with a name stands once, and is referred to wherever it is used
   t.match(answerOf('/notes', 'get', '200'), {
     properties: {
       data: { type: 'array', items: note },
-      pagination: { $ref: '#/components/schemas/Pagination' },
+      pagination: { $ref: '#/components/schemas/CursorPagination' },
     },
   })
 })
@@ -226,7 +226,7 @@ t.test('answers are described as they come: in data, or as a page', async t => {
   t.match(schemaOf('/notes'), {
     properties: {
       data: { type: 'array' },
-      pagination: { $ref: '#/components/schemas/Pagination' },
+      pagination: { $ref: '#/components/schemas/CursorPagination' },
     },
   })
 })
