@@ -275,6 +275,10 @@ function rows(person: { readonly id: string; readonly seq: number }, other: { re
       { workspace_id: 'w1', dimension: 'tag', day: NOW, value: `of ${ADDRESS}`, accepted: 2 },
       { workspace_id: 'w1', dimension: 'tag', day: NOW, value: '', accepted: 3 },
     ],
+    quarter_counters: [
+      { workspace_id: 'w1', dimension: 'tag', starts_at: NOW, value: `of ${ADDRESS}`, accepted: 2 },
+      { workspace_id: 'w1', dimension: 'tag', starts_at: NOW, value: '', accepted: 3 },
+    ],
   }
 }
 
@@ -362,7 +366,8 @@ eachDatabase(
       { to: OTHER, contactId: String },
       'a click of another stays',
     )
-    t.match(rows.get('daily_group_counters'), [{ value: '', accepted: 5 }], 'its counts are kept')
+    for (const table of ['daily_group_counters', 'quarter_counters'])
+      t.match(rows.get(table), [{ value: '', accepted: 5 }], `its counts are kept: ${table}`)
   },
 )
 

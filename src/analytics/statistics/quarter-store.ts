@@ -107,6 +107,30 @@ function summedCounts(): RawBuilder<unknown> {
   return sql.join(COUNTER_NAMES.map(name => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`))
 }
 
+/** Deletes the counters of one value on a UTC day. @returns what they counted */
+export async function takeQuarters(
+  db: Queries,
+  {
+    workspaceId,
+    dimension,
+    day,
+    value,
+  }: Pick<QuarterCount, 'workspaceId' | 'dimension' | 'value'> & { readonly day: number },
+): Promise<QuarterCount[]> {
+  const rows = await db
+    .deleteFrom('quarter_counters')
+    .where('workspace_id', '=', workspaceId)
+    .where('dimension', '=', dimension)
+    .where('starts_at', '>=', day)
+    .where('starts_at', '<', day + DAY_MS)
+    .where('value', '=', value)
+    .returningAll()
+    .execute()
+  return rows.map(({ workspace_id: _, dimension: __, starts_at: startsAt, value: ___, ...counts }) => ({
+    ...{ workspaceId, dimension, startsAt, value, counts },
+  }))
+}
+
 export async function deleteQuartersBefore(db: Queries, before: number, limit: number): Promise<number> {
   const result = await sql`
     delete from quarter_counters where (workspace_id, dimension, starts_at, value) in (

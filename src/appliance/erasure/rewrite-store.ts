@@ -4,6 +4,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { addToGroups, OTHER_VALUES } from '../../analytics/statistics/counter-store.js'
+import { addToQuarters, takeQuarters } from '../../analytics/statistics/quarter-store.js'
 import type { Queries } from '../../db/database.js'
 import type { Tables } from '../../db/tables.js'
 import type { MentionTable } from './mention-store.js'
@@ -191,6 +192,7 @@ export async function mergeCounter(db: Queries, key: CounterKey): Promise<void> 
   if (!row) return
   const { workspace_id: _, dimension: __, day: ___, value: ____, ...counts } = row
   await addToGroups(db, [{ workspaceId, dimension, day, value: OTHER_VALUES, counts }])
+  await mergeQuarters(db, key)
   await db
     .deleteFrom('daily_group_counters')
     .where('workspace_id', '=', workspaceId)
@@ -198,4 +200,16 @@ export async function mergeCounter(db: Queries, key: CounterKey): Promise<void> 
     .where('day', '=', day)
     .where('value', '=', value)
     .execute()
+}
+
+/** The counters by quarter hour are a part of the daily ones. */
+async function mergeQuarters(
+  db: Queries,
+  { workspace_id: workspaceId, day, value }: CounterKey,
+): Promise<void> {
+  const named = await takeQuarters(db, { workspaceId, dimension: 'tag', day, value })
+  await addToQuarters(
+    db,
+    named.map(quarter => ({ ...quarter, value: OTHER_VALUES })),
+  )
 }
