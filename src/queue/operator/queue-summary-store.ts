@@ -71,9 +71,9 @@ export async function summarize(
       total: row.total,
       byAge: bounds.map((_, index) => Number((row as unknown as Record<string, number>)[`age${index}`])),
     })),
-    found: Number(first?.found ?? 0),
-    total: Number(first?.total_of_all ?? 0),
-    held: Number(first?.held_of_all ?? 0),
+    found: first?.found ?? 0,
+    total: first?.total_of_all ?? 0,
+    held: first?.held_of_all ?? 0,
   }
 }
 
