@@ -372,7 +372,9 @@ eachDatabase(
       { destination: 'x.example', held: 1, total: 2, byAge: [2, 0, 0] },
       { destination: 'y.example', held: 0, total: 1, byAge: [1, 0, 0] },
     ])
-    t.match(await at(60_000, 1), { rows: [{ byAge: [0, 2, 0] }], found: 2, total: 3, held: 1 })
+    const { rows, ...all } = await at(60_000, 1)
+  t.match(rows, [{ byAge: [0, 2, 0] }])
+  t.strictSame(all, { found: 2, total: 3, held: 1 })
     t.match(await at(3_600_000, 1), { rows: [{ byAge: [0, 0, 2] }] })
   },
 )

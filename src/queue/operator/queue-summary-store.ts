@@ -49,8 +49,8 @@ export async function summarize(
       e.fn.countAll<number>().as('total'),
       held.as('held'),
       sql<number>`count(*) over ()`.as('found'),
-      sql<number>`sum(count(*)) over ()`.as('total_of_all'),
-      sql<number>`sum(${held}) over ()`.as('held_of_all'),
+      sql<number>`cast(sum(count(*)) over () as bigint)`.as('total_of_all'),
+      sql<number>`cast(sum(${held}) over () as bigint)`.as('held_of_all'),
       ...bounds.map((bound, index) =>
         sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${youngest(index)} then 1 else 0 end)`.as(
           `age${index}`,
