@@ -118,7 +118,7 @@ t.test(
     await page.locator('.result', { hasText: 'unauthorized' }).waitFor()
     t.match(await page.locator('.result .status').textContent(), '401')
     await page.getByLabel('API key').fill(postroad.key)
-    await page.getByLabel('JSON').fill('{"email": "bob@example.com"}')
+    await page.getByRole('textbox', { name: 'JSON' }).fill('{"email": "bob@example.com"}')
     t.match(await page.locator('dialog figure pre').first().textContent(), '"email": "bob@example.com"')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.locator('.result', { hasText: 'bob@example.com' }).waitFor()
