@@ -33,7 +33,7 @@ const MAX_BEFORE_BREAK = ENCODED_LINE - 1
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 const REPLACEMENT = 0xfffd
 
-/** What is written of a text until it becomes a string, in whole lines. */
+/** Octets from which on the whole lines in the buffer are made a string. */
 const FULL_OCTETS = 60_000
 /** With room for a line and what is written before it is broken. */
 const out = Buffer.alloc(FULL_OCTETS + 200)

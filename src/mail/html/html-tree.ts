@@ -16,7 +16,7 @@ const VOID = tagsOf(
 const FOREIGN = tagsOf('svg', 'math')
 
 type Names = readonly TagName[]
-/** What an open element is closed by: start tags, and the elements directly around them that they close. */
+/** Start tags, and the open elements directly around them that they close. */
 const CLOSING: readonly (readonly [Names, Names])[] = [
   [
     [

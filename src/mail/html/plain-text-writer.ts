@@ -45,7 +45,7 @@ const CELLS = tagsOf('td', 'th')
 const UNSEEN = tagsOf('script', 'style', 'title', 'iframe', 'noembed', 'noframes')
 const LISTS = tagsOf('ul', 'ol')
 
-/** What an open element is to the text. */
+/** Roles of open elements in the text. */
 const INLINE = 0
 const BLOCK = 1
 const LINE = 2
@@ -83,7 +83,7 @@ export class PlainTextWriter extends HtmlTree {
   written = ''
   private block = new Block(0, false)
   private readonly blocks: Block[] = []
-  /** What each open element is to the text. */
+  /** Role of each open element. */
   private readonly roles: number[] = []
   private readonly links: OpenLink[] = []
   /** Items so far of each open list. */

@@ -27,6 +27,11 @@ export function language(): Language {
   return chosen.language
 }
 
+/** BCP 47, for what `Intl` formats beside the functions below. */
+export function locale(): string {
+  return chosen.locale
+}
+
 /**
  * How the language is written where the viewer lives, e.g. `en-GB`: the first of the browser's tags that is of this language. A browser that
  * names only other languages tells no region.
