@@ -145,8 +145,8 @@ function countShared(words: readonly string[], theirs: readonly string[]): numbe
   return shared
 }
 
+/** Two edits, as neighbours that are swapped, from five letters on: two turn `SMTP` into `HTTP`. */
 function isTypoOf(word: string, other: string): boolean {
-  return (
-    word === other || (other.length > 2 && distance(word, other) <= Math.max(1, Math.floor(other.length / 4)))
-  )
+  if (word === other) return true
+  return other.length > 2 && distance(word, other) <= (other.length < 5 ? 1 : 2)
 }

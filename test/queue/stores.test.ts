@@ -373,8 +373,8 @@ eachDatabase(
       { destination: 'y.example', held: 0, total: 1, byAge: [1, 0, 0] },
     ])
     const { rows, ...all } = await at(60_000, 1)
-  t.match(rows, [{ byAge: [0, 2, 0] }])
-  t.strictSame(all, { found: 2, total: 3, held: 1 })
+    t.match(rows, [{ byAge: [0, 2, 0] }])
+    t.strictSame(all, { found: 2, total: 3, held: 1 })
     t.match(await at(3_600_000, 1), { rows: [{ byAge: [0, 0, 2] }] })
   },
 )
