@@ -221,7 +221,7 @@ async function openParts(
   )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
-  closing.defer(() => inbound.stopCounting())
+  closing.defer(() => inbound.stopFollowing())
   const consumerLags = () => dispatcher.lags()
   let locateSite = siteLocator(appliance)
   const onAttempt: OnAttempt = attempt => {
