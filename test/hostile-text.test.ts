@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import { readTags } from '../src/audience/transfer/reading/read-row.js'
-import { readJsonFeed } from '../src/campaigns/feeds/json-feed.js'
+import { readJsonFeed } from '../src/feeds/json-feed.js'
 import { subjectFindings } from '../src/campaigns/preflight/findings.js'
 import { FeatureFinder } from '../src/content/clients/client-features.js'
 import { readVisibleHtml } from '../src/content/footer/visible-html.js'
