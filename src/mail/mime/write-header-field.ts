@@ -4,8 +4,8 @@
  * Standards: RFC 5322 §2.2.3 (folding), §3.2.4 (quoted-string), §3.3 (date-time), §3.4 (addresses); RFC 2047 (encoded-word).
  */
 import type { EmailAddress } from '../address.js'
-import { encodeWords } from '../mime/encoded-word.js'
-import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
+import { encodeWords } from './encoded-word.js'
+import { MAX_LINE_OCTETS } from './transfer-encoding.js'
 
 /** RFC 2047 §2: lines with an encoded-word are at most 76 long; the same limit is used for all. */
 const FOLD_AT = 76

@@ -3,9 +3,9 @@
  *
  * Pure. Standards: SQLSTATE classes as in PostgreSQL's Appendix A.
  */
-import { AppError } from '../core/errors.js'
-import { isLost } from './postgres/postgres-fault.js'
-import { storageCode } from './sqlite/storage-fault.js'
+import { AppError } from '../../core/errors.js'
+import { isLost } from './postgres-fault.js'
+import { storageCode } from './storage-fault.js'
 
 /** Connection, rollback (deadlock, serialization), resources, object state (locks), operator intervention, I/O. */
 const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58'])

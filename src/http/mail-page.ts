@@ -7,11 +7,11 @@
  * Standards: CSP Level 3 (§6.3.2 `sandbox`), HTML Living Standard (`base`).
  */
 import Type, { type Static } from 'typebox'
-import { LINK_PATHS } from '../../mail/links/links.js'
-import { readMailContent, type MailContent } from '../../mail/mime/mail-content.js'
-import { html } from '../public/html.js'
-import { Reply } from '../route.js'
-import { TextOrNull } from './answer-fields.js'
+import { LINK_PATHS } from '../mail/links/links.js'
+import { readMailContent, type MailContent } from '../mail/mime/mail-content.js'
+import { html } from './public/html.js'
+import { Reply } from './route.js'
+import { TextOrNull } from './answer/answer-fields.js'
 
 export const MailContentSchema = Type.Object(
   {

@@ -1,5 +1,5 @@
 /** Requests that wait for the operator to sign in again, or to confirm who they are. The dialogs in `App.svelte` read this. */
-import { ApiFault } from '../api/fault'
+import { ApiFault } from './fault'
 
 export type Asked = 'sign-in' | 'confirm'
 

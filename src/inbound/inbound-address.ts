@@ -4,13 +4,13 @@
  * Pure: tokens are verified elsewhere. Standards: RFC 5321 §4.5.1 (postmaster, with and without a domain), RFC 2142
  * (postmaster, abuse).
  */
-import { asciiDomain } from '../../mail/address.js'
-import { parseReturnPathLocal, type ReturnPathToken } from '../../mail/return-path.js'
+import { asciiDomain } from '../mail/address.js'
+import { parseReturnPathLocal, type ReturnPathToken } from '../mail/return-path.js'
 import {
   parseUnsubscribeToken,
   UNSUBSCRIBE_PREFIX,
   type UnsubscribeToken,
-} from '../../mail/unsubscribe-token.js'
+} from '../mail/unsubscribe-token.js'
 
 /**
  * `return_path`: bounces. `feedback`: complaints of a feedback loop. `reports`: DMARC and TLS reports. `contact`:

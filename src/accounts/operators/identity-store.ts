@@ -1,5 +1,5 @@
 /** SQL of identities: accounts of an OpenID provider, each linked to one operator. */
-import type { Queries } from '../../../db/database.js'
+import type { Queries } from '../../db/database.js'
 
 interface IdentityRow {
   issuer: string
@@ -7,7 +7,7 @@ interface IdentityRow {
   operator_id: string
 }
 
-declare module '../../../db/tables.js' {
+declare module '../../db/tables.js' {
   interface Tables {
     operator_identities: IdentityRow
   }

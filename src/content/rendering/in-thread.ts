@@ -6,9 +6,9 @@
  */
 import { given } from '../../core/given.js'
 import type { MergeText } from '../merge/merge-text.js'
-import { renderKey, type RenderQueue } from '../rendering/render-queue.js'
-import type { MergeData } from '../rendering/merging.js'
-import type { ParseRequest, RenderResult } from '../rendering/render-request.js'
+import { renderKey, type RenderQueue } from './render-queue.js'
+import type { MergeData } from './merging.js'
+import type { ParseRequest, RenderResult } from './render-request.js'
 
 /** UTF-16 units of texts and data that are parsed and rendered on the main thread, which takes a few milliseconds at most. */
 export const INLINE_UNITS = 16_384

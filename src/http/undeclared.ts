@@ -6,9 +6,9 @@
  * Fails: AppError not_found, method_not_allowed, and as the gate does.
  */
 import type { Context } from 'koa'
-import { AppError } from '../../core/errors.js'
-import type { Gate } from '../gate.js'
-import { ADMIN_BASE, API_BASE, type Route } from '../route.js'
+import { AppError } from '../core/errors.js'
+import type { Gate } from './gate.js'
+import { ADMIN_BASE, API_BASE, type Route } from './route.js'
 
 /** @param declared routes of this path, whatever their method @param api base of the API the path belongs to */
 export async function answerUndeclared(

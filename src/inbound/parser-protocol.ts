@@ -3,8 +3,8 @@
  *
  * Plain values only, since they are cloned.
  */
-import type { ReturnedKind, ReturnedRecipient } from '../../mail/returned/returned-mail.js'
-import type { ReportFields, ReportKind } from '../../deliverability/reports/report-store.js'
+import type { ReturnedKind, ReturnedRecipient } from '../mail/returned/returned-mail.js'
+import type { ReportFields, ReportKind } from '../deliverability/reports/report-store.js'
 
 /** What to parse a mail for, by its recipients. */
 export interface Wanted {
