@@ -38,6 +38,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   analytics: 6,
   automations: 6,
   campaigns: 6,
+  feeds: 6,
   metrics: 6,
   console: 6,
   webhooks: 6,
@@ -57,9 +58,39 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   resource: ['cluster', 'config', 'db', 'events', 'http', 'scheduler'],
   audience: ['accounts', 'deliverability'],
   queue: ['messages'],
+  feeds: ['campaigns'],
   'server.ts': ['appliance'],
   'main.ts': ['cli'],
 }
+
+/**
+ * Order of the rooms inside a folder, lowest first: a room imports only rooms named before it. Rooms that share a line know nothing of
+ * each other. Files that stand beside the rooms are not listed; that they form no circle with them is checked for all folders.
+ */
+const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  campaigns: [
+    ['model'],
+    ['archive'],
+    ['ab-test', 'preflight', 'results'],
+    ['expansion'],
+    ['sending'],
+    ['rest'],
+    ['resource.ts'],
+  ],
+  http: [['answer'], ['body'], ['public'], ['openapi']],
+  db: [['migrations'], ['faults'], ['postgres', 'sqlite'], ['copy']],
+  queue: [['pacing'], ['claiming'], ['delivery'], ['operator']],
+  'console/web': [['i18n'], ['api'], ['state'], ['lib'], ['shell', 'sign-in'], ['screens']],
+}
+
+/** Folders whose rooms still import each other in circles. None may be added. */
+const CIRCLES_LEFT: readonly string[] = [
+  'audience',
+  'audience/transfer',
+  'automations',
+  'deliverability',
+  'webhooks',
+]
 
 /** What one side may take of another, whatever the floors say. */
 const NARROW_DOORS = [
@@ -125,10 +156,20 @@ interface Source {
 
 /** The console's front end is a program of its own, with the browser's world. */
 const FRONT_END = join('console', 'web')
-const names = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(
-  name => name.endsWith('.ts') && !name.startsWith(FRONT_END),
-)
-const sources = names.sort().map(name => readSource(name, readFileSync(join(SOURCE, name), 'utf8')))
+const names = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).sort()
+const sources = names
+  .filter(name => name.endsWith('.ts') && !name.startsWith(FRONT_END))
+  .map(name => readSource(name, readFileSync(join(SOURCE, name), 'utf8')))
+const frontEnd = names
+  .filter(name => name.startsWith(FRONT_END) && /\.(ts|svelte)$/.test(name))
+  .map(name => readSource(name, scriptOf(name, readFileSync(join(SOURCE, name), 'utf8'))))
+
+/** Of a component only its scripts, each line where it was. */
+function scriptOf(name: string, text: string): string {
+  if (!name.endsWith('.svelte')) return text
+  const markup = /(?:^|<\/script>)(?:(?!<script)[^])*(?:<script[^>]*>|$)/g
+  return text.replace(markup, outside => outside.replace(/[^\n]/g, ''))
+}
 
 function readSource(path: string, text: string): Source {
   const tree = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
@@ -200,8 +241,11 @@ function partOf(path: string): string {
 }
 
 /** Every place where the rule is broken, as `src/queue/claiming/claim.ts:12 ...`. */
-function findings(rule: (source: Source) => Iterable<readonly [line: number, what: string]>): string[] {
-  return sources.flatMap(source =>
+function findings(
+  rule: (source: Source) => Iterable<readonly [line: number, what: string]>,
+  files: readonly Source[] = sources,
+): string[] {
+  return files.flatMap(source =>
     [...rule(source)].map(([line, what]) => `src/${source.path}:${line} ${what}`),
   )
 }
@@ -244,6 +288,92 @@ t.test('what passes between two folders passes through the door made for it', as
   })
   t.same(broken, [])
 })
+
+/** The room of a folder that a file is in: a subfolder, or the file itself; undefined: it is elsewhere. */
+function roomOf(folder: string, path: string): string | undefined {
+  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split('/')[0] : undefined
+}
+
+const allNames = new Set(names)
+/** The front end's imports leave out the ending: `./screens` is `screens.ts` and not the folder beside it. */
+function withEnding(target: string): string {
+  return allNames.has(`${target}.ts`) ? `${target}.ts` : target
+}
+
+t.test('a room of a folder imports only rooms below its own, types included', async t => {
+  const broken = findings(
+    function* ({ path, imports }) {
+      for (const [folder, order] of Object.entries(ROOMS)) {
+        const from = roomOf(folder, path)
+        const floorOf = (room: string) => order.findIndex(rooms => rooms.includes(room))
+        if (from === undefined || floorOf(from) === -1) continue
+        for (const { target, isOwn, line } of imports) {
+          const to = isOwn ? roomOf(folder, withEnding(target)) : undefined
+          if (to !== undefined && to !== from && floorOf(to) >= floorOf(from))
+            yield [line, `imports ${target}, which is not below ${folder}/${from}`]
+        }
+      }
+    },
+    [...sources, ...frontEnd],
+  )
+  t.same(broken, [])
+  const rooms = new Set(
+    [...sources, ...frontEnd].flatMap(({ path }) =>
+      Object.keys(ROOMS).map(folder => `${folder}/${roomOf(folder, path)}`),
+    ),
+  )
+  const listed = Object.entries(ROOMS).flatMap(([folder, order]) =>
+    order.flat().map(room => `${folder}/${room}`),
+  )
+  const isFolder = (room: string) => !/\.(ts|svelte)$/.test(room) && !room.endsWith('/undefined')
+  t.same(
+    [...rooms].filter(room => isFolder(room) && !listed.includes(room)),
+    [],
+    'give a new room its place here',
+  )
+  t.same(
+    listed.filter(room => !rooms.has(room)),
+    [],
+    'every room named here exists',
+  )
+})
+
+t.test('the rooms of a folder do not import each other in circles', async t => {
+  const folders = new Set(sources.flatMap(({ path }) => parentsOf(path)))
+  const found = [...folders].filter(folder => hasCircle(importsBetweenRooms(folder)))
+  t.same(found, CIRCLES_LEFT)
+})
+
+/** Folders that hold a file, the outermost first: `a`, `a/b` for `a/b/c.ts`. */
+function parentsOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, at) => parts.slice(0, at + 1).join('/'))
+}
+
+function importsBetweenRooms(folder: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const between = new Map<string, Set<string>>()
+  for (const { path, imports } of sources) {
+    const from = roomOf(folder, path)
+    if (from === undefined) continue
+    const targets = between.get(from) ?? new Set()
+    between.set(from, targets)
+    for (const { target, isOwn } of imports) {
+      const to = isOwn ? roomOf(folder, target) : undefined
+      if (to !== undefined && to !== from) targets.add(to)
+    }
+  }
+  return between
+}
+
+/** Takes away what imports nothing that is left, again and again; a circle stays. */
+function hasCircle(between: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+  const left = new Map(between)
+  for (;;) {
+    const free = [...left].filter(([, targets]) => ![...targets].some(target => left.has(target)))
+    if (free.length === 0) return left.size > 0
+    for (const [room] of free) left.delete(room)
+  }
+}
 
 t.test('every import leads to a file in src/', async t => {
   const paths = new Set(sources.map(source => source.path))
@@ -336,6 +466,9 @@ t.test('every file has a name that says something, and none only passes others o
   t.same(broken, [])
 })
 
+/** Above this a file is named in the test's output, for a reader to judge whether it tells more than one story. Nothing bounds it. */
+const LONG_FILE_LINES = 800
+
 /** Names that say what the file is. */
 const SPEAKING_NAME = /(routes?|schema|store|resource|events|parts|example)\.ts$/
 
@@ -345,6 +478,10 @@ t.test('a longer file opens by saying what it is, unless its name does', async t
     if (!/^(#![^\n]*\n)?\/\*\*/.test(text)) yield [1, 'has no header comment']
   })
   t.same(broken, [])
+  for (const { path, text } of sources) {
+    const lines = text.split('\n').length - 1
+    if (lines > LONG_FILE_LINES) t.comment(`src/${path} has ${lines} lines`)
+  }
 })
 
 t.test('the rules find what breaks them', async t => {

@@ -15,7 +15,7 @@ import { settingsChanges } from '../events/settings-changes.js'
 import { etagOf, type Precondition } from '../http/preconditions.js'
 import { validator } from '../http/validate.js'
 import { parseAddress, trimAddress } from '../mail/address.js'
-import { hasHeaderBreak } from '../mail/compose/header-field.js'
+import { hasHeaderBreak } from '../mail/mime/write-header-field.js'
 import type { Clock } from '../world/time/clock.js'
 import {
   findWorkspace,

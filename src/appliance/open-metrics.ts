@@ -3,8 +3,8 @@
  *
  * Part of the composition root. `openMeters` runs before everything that is counted, `observeAll` once all is open. Never throws.
  */
-import { countFailingFeeds } from '../campaigns/feeds/feed-store.js'
-import { REPORTED_FAILURES } from '../campaigns/feeds/run-feed.js'
+import { countFailingFeeds } from '../feeds/feed-store.js'
+import { REPORTED_FAILURES } from '../feeds/run-feed.js'
 import type { OnCommitted } from '../db/database.js'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'

@@ -11,7 +11,7 @@ import { attributes, contacts, lists, segments, tags } from '../audience/resourc
 import { conversions } from '../analytics/conversions/resource.js'
 import { statistics } from '../analytics/statistics/resource.js'
 import { automations } from '../automations/resource.js'
-import { feeds } from '../campaigns/feeds/resource.js'
+import { feeds } from '../feeds/resource.js'
 import { campaigns } from '../campaigns/resource.js'
 import type { Config } from '../config/config.js'
 import { configSchema } from '../config/schema/schema.js'

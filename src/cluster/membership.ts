@@ -11,7 +11,7 @@
 import { describeError } from '../core/errors.js'
 import type { Database, Tx } from '../db/database.js'
 import { isRemoval } from '../db/removed-error.js'
-import { isUnreachable } from '../db/transient-error.js'
+import { isUnreachable } from '../db/faults/transient-error.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 import { nodeFor, nodesFor } from './lane-shares.js'

@@ -32,7 +32,7 @@ import type { Authenticate } from './principal.js'
 import type { OperatorAccess } from './operator.js'
 import { acceptsIdempotencyKey, ADMIN_BASE, API_BASE, bodyBounds, type Route } from './route.js'
 import type { OpenWindow } from './sliding-window.js'
-import { answerUndeclared } from './answer/undeclared.js'
+import { answerUndeclared } from './undeclared.js'
 
 /** @param route method and declared path, e.g. `POST /email/send`; undefined if none matched @param ms until the answer was built */
 export type OnAnswer = (route: string | undefined, status: number, ms: number) => void

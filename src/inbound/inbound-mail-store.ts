@@ -9,7 +9,7 @@ import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
-import type { Purpose } from './intake/inbound-address.js'
+import type { Purpose } from './inbound-address.js'
 
 interface InboundMailRow {
   seq: Generated<number>

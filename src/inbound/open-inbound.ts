@@ -17,7 +17,7 @@ import { IntakeLimiter, type IntakeLimits } from './intake/intake-limiter.js'
 import { MailQuota } from './intake/mail-quota.js'
 import { MessageTokens } from './effects/match-message.js'
 import { InboundProcessor } from './processor.js'
-import { readInboundAddress } from './intake/inbound-address.js'
+import { readInboundAddress } from './inbound-address.js'
 import { openInboundReceiver } from './intake/receiver.js'
 import { newCounters } from './results.js'
 

@@ -18,7 +18,7 @@ import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { applyFindings, type ApplyParts, type ReadMail } from './effects/apply-findings.js'
 import { countAttempt, findWaitingMails, readInboundOctets, type InboundMail } from './inbound-mail-store.js'
-import type { MailFinding, ParseTask, Wanted } from './reading/parser-protocol.js'
+import type { MailFinding, ParseTask, Wanted } from './parser-protocol.js'
 
 export interface ProcessorParts extends ProcessingParts {
   readonly spawn: SpawnThread

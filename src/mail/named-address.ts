@@ -13,7 +13,7 @@ import {
   type EmailAddress,
   type NamedAddress,
 } from './address.js'
-import { hasHeaderBreak } from './compose/header-field.js'
+import { hasHeaderBreak } from './mime/write-header-field.js'
 import { mailboxesOf, readAddressList } from './relay/address-list.js'
 import { decodeWords } from './mime/encoded-word.js'
 

@@ -13,7 +13,7 @@ import {
   MailContentSchema,
   mailPage,
   mailPageQuery,
-} from '../http/answer/mail-page.js'
+} from '../http/mail-page.js'
 import type { ClientRequest } from '../http/network-access.js'
 import { cursorQuery, listBody, OffsetQuery, pageOf } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'

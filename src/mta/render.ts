@@ -20,7 +20,7 @@ import {
   type MaybeEncoded,
   type RelayedContent,
 } from '../mail/compose/compose.js'
-import { foldField } from '../mail/compose/header-field.js'
+import { foldField } from '../mail/mime/write-header-field.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
 import { signMessage, UnusableKeyError, type SigningThread } from '../mail/dkim/dkim-sign.js'
 import { LinkPartCache } from '../mail/links/click-link.js'

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { lastEngagement } from '../../src/analytics/conversions/conversion-store.js'
 import { conversionRoutes } from '../../src/analytics/conversions/conversion-routes.js'
-import { findVariantOf } from '../../src/campaigns/expansion/recipient-store.js'
+import { findVariantOf } from '../../src/campaigns/model/recipient-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'

@@ -1,6 +1,6 @@
 /** Who is drawn for the sample of an A/B test, and which variant wins: the rules themselves. */
 import t from 'tap'
-import { sampleSizes } from '../../src/campaigns/ab-test/ab-test.js'
+import { sampleSizes } from '../../src/campaigns/model/ab-test.js'
 import { standing, winnerByRule } from '../../src/campaigns/ab-test/decision.js'
 import { draw } from '../../src/campaigns/ab-test/draw.js'
 

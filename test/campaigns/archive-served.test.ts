@@ -1,7 +1,7 @@
 /** The public archive over HTTP on the running appliance: its list, pages and feed, and who decides what is in it. */
 import { simpleParser } from 'mailparser'
 import t, { type Test } from 'tap'
-import { parseFeed } from '../../src/campaigns/feeds/fetch-feed.js'
+import { parseFeed } from '../../src/feeds/fetch-feed.js'
 import { MADE_UP, openCampaigns } from './open-campaigns.js'
 
 const HTML =

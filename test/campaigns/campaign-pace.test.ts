@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
-import { isWithin } from '../../src/campaigns/sending/send-window.js'
+import { isWithin } from '../../src/campaigns/model/send-window.js'
 import { until } from '../support/until.js'
 import { addresses, openCampaigns } from './open-campaigns.js'
 

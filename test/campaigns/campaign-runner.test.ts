@@ -1,6 +1,6 @@
 /** The runner of campaigns as a job: when it ends. */
 import t from 'tap'
-import type { CampaignParts } from '../../src/campaigns/campaign-parts.js'
+import type { CampaignParts } from '../../src/campaigns/model/campaign-parts.js'
 import { CampaignRunner } from '../../src/campaigns/expansion/campaign-runner.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'

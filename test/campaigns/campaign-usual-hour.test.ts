@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { simpleParser } from 'mailparser'
 import t from 'tap'
-import { dueAtHour } from '../../src/campaigns/sending/usual-hour.js'
+import { dueAtHour } from '../../src/campaigns/expansion/usual-hour.js'
 import { until } from '../support/until.js'
 import { openCampaigns, type Shown } from './open-campaigns.js'
 

@@ -1,9 +1,9 @@
 /** Why a campaign waits, for each reason, and when a closed window opens. */
 import t from 'tap'
 import { campaignWaitsFor, type CampaignState } from '../../src/campaigns/sending/waiting.js'
-import { opensAt, isWithin } from '../../src/campaigns/sending/send-window.js'
-import { NOTHING_SAID } from '../../src/campaigns/records/campaigns.js'
-import type { Campaign } from '../../src/campaigns/records/campaign.js'
+import { opensAt, isWithin } from '../../src/campaigns/model/send-window.js'
+import { NOTHING_SAID } from '../../src/campaigns/model/campaigns.js'
+import type { Campaign } from '../../src/campaigns/model/campaign.js'
 
 const at = (text: string) => Date.parse(text)
 /** A Monday. */

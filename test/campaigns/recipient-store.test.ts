@@ -14,7 +14,7 @@ import {
   markSkipped,
   nextPending,
   updateRecipients,
-} from '../../src/campaigns/expansion/recipient-store.js'
+} from '../../src/campaigns/model/recipient-store.js'
 import {
   changeCampaign,
   findCampaign,
@@ -23,8 +23,8 @@ import {
   listDue,
   nextDueAfter,
   noteSettled,
-} from '../../src/campaigns/records/campaign-store.js'
-import { countAudience, whoOf, findCampaignAudience } from '../../src/campaigns/sending/campaign-audience.js'
+} from '../../src/campaigns/model/campaign-store.js'
+import { countAudience, whoOf, findCampaignAudience } from '../../src/campaigns/model/campaign-audience.js'
 import { fixSome } from '../../src/campaigns/expansion/fix-recipients.js'
 import { PieceSize } from '../../src/db/piece-size.js'
 import { insertList, findList, markListDeleted } from '../../src/audience/lists/list-store.js'
@@ -38,7 +38,7 @@ import {
   listRecipients,
   forgetRecipients,
 } from '../../src/campaigns/results/result-store.js'
-import { NOTHING_SAID } from '../../src/campaigns/records/campaigns.js'
+import { NOTHING_SAID } from '../../src/campaigns/model/campaigns.js'
 import type { Database } from '../../src/db/database.js'
 import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { eachDatabase } from '../support/db/database.js'

@@ -11,7 +11,7 @@ import {
   markHanded,
   nextDueAt,
   nextDuePending,
-} from '../../src/campaigns/expansion/recipient-store.js'
+} from '../../src/campaigns/model/recipient-store.js'
 import { eachDatabase } from '../support/db/database.js'
 
 eachDatabase(

@@ -1,6 +1,6 @@
 /** Entity tags of every representation that has one: 304 means that everything shown is the same. */
 import t, { type Test } from 'tap'
-import { openFeeds } from '../campaigns/open-feeds.js'
+import { openFeeds } from '../feeds/open-feeds.js'
 import { tokenWith } from '../support/program/operators.js'
 
 const REST = '/api/v1'

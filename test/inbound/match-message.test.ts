@@ -1,7 +1,7 @@
 /** Which message a report means by its Message-ID, which copies of one mail share. */
 import t from 'tap'
 import { matchMessage, possibleMessages, MessageTokens } from '../../src/inbound/effects/match-message.js'
-import type { ReturnedFinding } from '../../src/inbound/reading/parser-protocol.js'
+import type { ReturnedFinding } from '../../src/inbound/parser-protocol.js'
 import type { Message } from '../../src/messages/message-store.js'
 
 const MAIL = '0192f000-0000-7000-8000-00000000aaaa'

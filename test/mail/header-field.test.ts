@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hasHeaderBreak, stripTags } from '../../src/mail/compose/header-field.js'
+import { hasHeaderBreak, stripTags } from '../../src/mail/mime/write-header-field.js'
 import { assertLinear } from '../support/count-steps.js'
 
 t.test('every control character but TAB is found in a header value', async t => {

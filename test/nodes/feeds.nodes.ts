@@ -1,6 +1,6 @@
 /** Two nodes and a feed: its new items are one campaign, whichever node reads it and whichever dies. */
 import t from 'tap'
-import { openFeedServer, rss } from '../campaigns/feed-server.js'
+import { openFeedServer, rss } from '../feeds/feed-server.js'
 import { expireSign, openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 

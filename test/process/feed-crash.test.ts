@@ -2,7 +2,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import t from 'tap'
-import { openFeedServer, rss } from '../campaigns/feed-server.js'
+import { openFeedServer, rss } from '../feeds/feed-server.js'
 import { initialise, type Initialised } from '../support/program/process.js'
 import { until } from '../support/until.js'
 

@@ -1,6 +1,6 @@
 /** Memory for large messages, shared out by site. */
 import t from 'tap'
-import { OctetSemaphore } from '../../src/queue/delivery/octet-semaphore.js'
+import { OctetSemaphore } from '../../src/queue/claiming/octet-semaphore.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 
 const site = (name: string) => ({ name })

@@ -12,7 +12,7 @@ import { ReportedChanges, type Topic } from '../../src/db/changes.js'
 import { UNWATCHED, type Database, type Tx } from '../../src/db/database.js'
 import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
-import { isTransient } from '../../src/db/transient-error.js'
+import { isTransient } from '../../src/db/faults/transient-error.js'
 import { migratedSqlite } from '../support/db/database.js'
 
 /** What happens to one write. */

@@ -40,7 +40,7 @@ import {
 } from './credentials.js'
 import { acceptInvitation } from './invitations.js'
 import { countRecoveryCodes, findOperator, updateOperator } from './operator-store.js'
-import { hasIdentity } from './oidc/identity-store.js'
+import { hasIdentity } from './identity-store.js'
 import { PASSWORD_LENGTH } from './password.js'
 import { listSessions, listTokens } from './session-store.js'
 

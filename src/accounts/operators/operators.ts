@@ -31,7 +31,7 @@ import {
   updateOperator,
   type Operator,
 } from './operator-store.js'
-import { deleteIdentities } from './oidc/identity-store.js'
+import { deleteIdentities } from './identity-store.js'
 import { ALL_WORKSPACES, type RoleGrant } from '../../http/roles.js'
 import {
   isOfAppliance,

@@ -32,7 +32,7 @@ import {
   type Operator,
   type Passkey,
 } from './operator-store.js'
-import { hasIdentity } from './oidc/identity-store.js'
+import { hasIdentity } from './identity-store.js'
 import { deletePasskeySessions, noteConfirmed } from './session-store.js'
 import {
   attempting,

@@ -3,7 +3,7 @@
  *
  * A variant's rate is the share of its delivered mails whose recipient clicked (or opened), machines excluded.
  */
-import type { AbTest } from './ab-test.js'
+import type { AbTest } from '../model/ab-test.js'
 
 export interface VariantOutcome {
   readonly deliveries: number

@@ -13,12 +13,12 @@ import { SYSTEM, type Actor } from '../../core/actor.js'
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { insertPage } from '../archive/page-store.js'
-import type { Campaign } from '../records/campaign.js'
-import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
-import { logAct } from '../records/campaigns.js'
-import { insertLetter } from '../records/letter-store.js'
-import { aboutCampaign } from '../results/campaign-stats.js'
-import { sampleSizes } from './ab-test.js'
+import type { Campaign } from '../model/campaign.js'
+import { changeCampaign, findCampaignBySeq } from '../model/campaign-store.js'
+import { logAct } from '../model/campaigns.js'
+import { insertLetter } from '../model/letter-store.js'
+import { aboutCampaign } from '../model/campaign-stats.js'
+import { sampleSizes } from '../model/ab-test.js'
 import { standing, winnerByRule } from './decision.js'
 import { draw } from './draw.js'
 import {
@@ -30,7 +30,7 @@ import {
   markDrawn,
   setWinner,
   type DecidedBy,
-} from './variant-store.js'
+} from '../model/variant-store.js'
 
 /** Gives the next recipients their variant, or leaves them to the rest. @returns how many */
 export async function drawSome(tx: Tx, seq: number, limit: number, now: number): Promise<number> {

@@ -11,10 +11,10 @@ import { renderTemplate } from '../../content/merge/render-template.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
-import { findTest } from '../ab-test/variant-store.js'
-import type { Campaign } from '../records/campaign.js'
-import { findLetter } from '../records/letter-store.js'
-import type { Letter } from '../sending/letter.js'
+import { findTest } from '../model/variant-store.js'
+import type { Campaign } from '../model/campaign.js'
+import { findLetter } from '../model/letter-store.js'
+import type { Letter } from '../model/letter.js'
 
 declare module '../../db/tables.js' {
   interface Tables {

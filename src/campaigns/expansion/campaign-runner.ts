@@ -8,9 +8,9 @@
 import { describeError } from '../../core/errors.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { AT_ONCE, Worker } from '../../world/time/worker.js'
-import type { CampaignParts } from '../campaign-parts.js'
-import { listDue, nextDueAfter } from '../records/campaign-store.js'
-import type { Campaign } from '../records/campaign.js'
+import type { CampaignParts } from '../model/campaign-parts.js'
+import { listDue, nextDueAfter } from '../model/campaign-store.js'
+import type { Campaign } from '../model/campaign.js'
 import { ActiveCampaign, type StepResult } from './active-campaign.js'
 
 /** Due campaigns read at once. */

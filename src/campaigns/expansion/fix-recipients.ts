@@ -18,12 +18,12 @@ import {
 import type { Database, Tx } from '../../db/database.js'
 import type { PieceSize } from '../../db/piece-size.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
-import type { Campaign, Excluded, SentTo } from '../records/campaign.js'
-import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
-import { contactsAsOf, whoOf, findCampaignAudience } from '../sending/campaign-audience.js'
-import { dueAtHour } from '../sending/usual-hour.js'
+import type { Campaign, Excluded, SentTo } from '../model/campaign.js'
+import { changeCampaign, findCampaignBySeq } from '../model/campaign-store.js'
+import { contactsAsOf, whoOf, findCampaignAudience } from '../model/campaign-audience.js'
+import { dueAtHour } from './usual-hour.js'
 import { fail } from './end-campaign.js'
-import { countRows, insertDueRecipients, insertRecipients } from './recipient-store.js'
+import { countRows, insertDueRecipients, insertRecipients } from '../model/recipient-store.js'
 
 const SPAN = 8_192
 /** Pause between transactions, to let other writers in. */

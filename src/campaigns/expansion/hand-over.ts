@@ -14,9 +14,9 @@ import { hasContent } from '../../messages/content-store.js'
 import { findMessages } from '../../messages/message-store.js'
 import type { SubmittedContent, SubmittedRecipient } from '../../msa/mail-submission.js'
 import { submitAll, type IntakeParts } from '../../msa/submit.js'
-import type { Campaign } from '../records/campaign.js'
-import { changeVariant, findTest } from '../ab-test/variant-store.js'
-import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
+import type { Campaign } from '../model/campaign.js'
+import { changeVariant, findTest } from '../model/variant-store.js'
+import { changeCampaign, findCampaignBySeq } from '../model/campaign-store.js'
 import {
   markHanded,
   markSkipped,
@@ -26,7 +26,7 @@ import {
   type LeftOut,
   type LeftOutReason,
   type WaitingRecipient,
-} from './recipient-store.js'
+} from '../model/recipient-store.js'
 
 export interface HandOver {
   readonly workspace: ActingWorkspace

@@ -14,7 +14,7 @@ import type { SubscriberLinks } from '../../content/rendering/mail-plan.js'
 import { brandOf } from '../../content/rendering/merging.js'
 import { findTemplate } from '../../content/templates/template-store.js'
 import { AppError } from '../../core/errors.js'
-import type { Letter } from '../sending/letter.js'
+import type { Letter } from '../model/letter.js'
 import {
   MAX_PLACES,
   withoutAlt,

@@ -1,6 +1,6 @@
 import type { RenderQueue } from '../../content/rendering/render-queue.js'
 import type { HttpClient } from '../../world/net/fetch.js'
-import type { CampaignParts } from '../campaign-parts.js'
+import type { CampaignParts } from '../model/campaign-parts.js'
 
 export interface PreflightParts extends Pick<CampaignParts, 'send' | 'log'> {
   readonly renderQueue: RenderQueue

@@ -11,7 +11,7 @@ import { given } from '../../core/given.js'
 import { composeMessage } from '../../mail/compose/compose.js'
 import { LINK_PATHS } from '../../mail/links/links.js'
 import type { Sender } from '../../msa/sender.js'
-import type { Letter } from '../sending/letter.js'
+import type { Letter } from '../model/letter.js'
 import type { PreflightParts } from './preflight-parts.js'
 import type { SpamEnvelope } from './spam-score.js'
 

@@ -7,9 +7,9 @@
  */
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
-import { findRecipientsOf, updateRecipients, type Recipient } from '../expansion/recipient-store.js'
-import { changeVariant } from '../ab-test/variant-store.js'
-import { changeCampaign, noteSettled, type CountName, type Counted } from '../records/campaign-store.js'
+import { findRecipientsOf, updateRecipients, type Recipient } from '../model/recipient-store.js'
+import { changeVariant } from '../model/variant-store.js'
+import { changeCampaign, noteSettled, type CountName, type Counted } from '../model/campaign-store.js'
 import { countClicks, type LinkClick } from './result-store.js'
 import { countInReport, type Noted } from './report-counters.js'
 import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'

@@ -15,9 +15,9 @@ import { renderKey, type RenderQueue } from '../../content/rendering/render-queu
 import type { MailRequest } from '../../content/rendering/render-request.js'
 import { given } from '../../core/given.js'
 import { findContents } from '../../messages/content-store.js'
-import { findTest } from '../ab-test/variant-store.js'
+import { findTest } from '../model/variant-store.js'
 import { findPage } from '../archive/page-store.js'
-import type { Campaign } from '../records/campaign.js'
+import type { Campaign } from '../model/campaign.js'
 import { listLinks, listVariantLinks, MAX_LINKS, type ClickedLink } from './result-store.js'
 
 export interface MappedLink extends ClickedLink {

@@ -7,7 +7,7 @@
 import { ispName } from '../../deliverability/bounces/isp-name.js'
 import type { Queries } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
-import type { Counted } from '../records/campaign-store.js'
+import type { Counted } from '../model/campaign-store.js'
 import {
   addToProviders,
   addToTimes,

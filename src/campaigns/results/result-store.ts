@@ -6,7 +6,7 @@
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import type { RecipientStatus, LeftOutReason } from '../expansion/recipient-store.js'
+import type { RecipientStatus, LeftOutReason } from '../model/recipient-store.js'
 import { createHash } from 'node:crypto'
 import { countRows } from '../../db/listing.js'
 

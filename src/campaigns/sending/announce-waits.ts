@@ -6,12 +6,12 @@
  * Sandboxes and campaigns that are scheduled are left out.
  */
 import { appendEvents } from '../../events/store.js'
-import type { CampaignParts } from '../campaign-parts.js'
+import type { CampaignParts } from '../model/campaign-parts.js'
 import type { Waiting } from '../../core/waiting.js'
 import { waitingToApi } from '../../http/answer/waiting-for.js'
-import type { Campaign } from '../records/campaign.js'
-import { changeCampaign, findCampaignBySeq, listUnderWay } from '../records/campaign-store.js'
-import { aboutCampaign } from '../results/campaign-stats.js'
+import type { Campaign } from '../model/campaign.js'
+import { changeCampaign, findCampaignBySeq, listUnderWay } from '../model/campaign-store.js'
+import { aboutCampaign } from '../model/campaign-stats.js'
 import { findWaits } from './find-waits.js'
 
 const LASTS_MS = 60_000

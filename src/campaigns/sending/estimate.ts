@@ -7,8 +7,8 @@
 import { windowEnd, type WindowKind } from '../../accounts/sending-limit-store.js'
 import { formatCount } from '../../accounts/waits.js'
 import type { WaitReason } from '../../core/waiting.js'
-import type { Campaign } from '../records/campaign.js'
-import { isWithin, opensAt } from './send-window.js'
+import type { Campaign } from '../model/campaign.js'
+import { isWithin, opensAt } from '../model/send-window.js'
 
 export interface SendingPlan extends Pick<Campaign, 'ratePerHour' | 'sendWindow' | 'sendTime' | 'abTest'> {
   readonly recipients: number

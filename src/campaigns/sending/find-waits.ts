@@ -4,12 +4,12 @@ import { allowanceWithinLimits, type Allowance } from '../../accounts/sending-li
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import type { Waiting } from '../../core/waiting.js'
-import { findTest } from '../ab-test/variant-store.js'
-import type { CampaignParts } from '../campaign-parts.js'
+import { findTest } from '../model/variant-store.js'
+import type { CampaignParts } from '../model/campaign-parts.js'
 import { MAX_UNTRIED, MIN_ROOM } from '../expansion/active-campaign.js'
-import { nextDueAt } from '../expansion/recipient-store.js'
+import { nextDueAt } from '../model/recipient-store.js'
 import { findQueuedMail, type FoundQueuedMail } from '../expansion/queued-mail-store.js'
-import type { Campaign } from '../records/campaign.js'
+import type { Campaign } from '../model/campaign.js'
 import { campaignWaitsFor, needsQueuedMail } from './waiting.js'
 
 /** By number; those that do not wait are missing. */

@@ -19,9 +19,9 @@ import type { Allowance } from '../../accounts/sending-limit-store.js'
 import { formatCount, limitWait, RESTORE_HELD } from '../../accounts/waits.js'
 import { storageWait, waitingUntil, type Waiting } from '../../core/waiting.js'
 import type { StorageFault } from '../../db/database.js'
-import type { SentTest } from '../ab-test/variant-store.js'
-import type { Campaign } from '../records/campaign.js'
-import { opensAt } from './send-window.js'
+import type { SentTest } from '../model/variant-store.js'
+import type { Campaign } from '../model/campaign.js'
+import { opensAt } from '../model/send-window.js'
 
 export interface CampaignState {
   readonly now: number

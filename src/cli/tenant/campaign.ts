@@ -1,7 +1,7 @@
 /** `postroad campaign list|show|pause|resume|cancel`. */
 import type { Command } from 'commander'
-import { CAMPAIGN_STATUSES } from '../../campaigns/records/campaign.js'
-import type { ShownCampaign } from '../../campaigns/records/campaign-schema.js'
+import { CAMPAIGN_STATUSES } from '../../campaigns/model/campaign.js'
+import type { ShownCampaign } from '../../campaigns/rest/campaign-schema.js'
 import { withApi } from '../api.js'
 import { printResult, type CliContext, type OwnedOptions } from '../context.js'
 import { waitCell } from '../waits.js'

@@ -5,7 +5,7 @@
  */
 import { toUSVString } from 'node:util'
 import { escapeHtml } from '../../core/escape-html.js'
-import { stripTags } from '../../mail/compose/header-field.js'
+import { stripTags } from '../../mail/mime/write-header-field.js'
 import type { HtmlPlace } from './merge-tree.js'
 import { hasRefusedScheme, NO_URL } from './url-scheme.js'
 

@@ -5,13 +5,13 @@
  *   readTexts        the texts a request brings, each parsed once, with line and column of a fault
  *   prepareContent   with template, data and the workspace's settings: what is stored and delivered
  *
- * Long texts are parsed and rendered in a thread (`in-thread.ts`). Contact data is only known at delivery: mail that exceeds the limits
+ * Long texts are parsed and rendered in a thread (`rendering/in-thread.ts`). Contact data is only known at delivery: mail that exceeds the limits
  * because of it ends as `failed`, with the reason.
  * Fails: AppError validation_error with the field's path; unavailable if the threads are busy.
  */
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import { hasHeaderBreak } from '../../mail/compose/header-field.js'
+import { hasHeaderBreak } from '../../mail/mime/write-header-field.js'
 import { mergeFault, MergeText, type MergeTextCache } from '../merge/merge-text.js'
 import { MergeError } from '../merge/merge-tree.js'
 import { RENDER_BOUNDS, renderTemplate } from '../merge/render-template.js'
@@ -19,7 +19,7 @@ import { EMPTY_SUBJECT, rendersEmpty } from '../rendering/mail-plan.js'
 import { brandOf, type BrandSettings, type MergeData, type Merging } from '../rendering/merging.js'
 import type { AskedTemplate } from '../templates/asked-template.js'
 import type { UrlParameters } from '../tracking/followed-url.js'
-import { INLINE_UNITS, isLong, parseInThread, type RenderThreads } from './in-thread.js'
+import { INLINE_UNITS, isLong, parseInThread, type RenderThreads } from '../rendering/in-thread.js'
 
 /** Of the workspace. */
 export interface ContentSettings extends BrandSettings {

@@ -12,7 +12,7 @@ import { readStructure, type Structure } from '../blocks/read-structure.js'
 import { renderStructure } from '../blocks/render-structure.js'
 import { mergeFault, MergeText } from '../merge/merge-text.js'
 import { MergeError } from '../merge/merge-tree.js'
-import { isLong, parseInThread } from '../preparation/in-thread.js'
+import { isLong, parseInThread } from '../rendering/in-thread.js'
 import type { RenderQueue } from '../rendering/render-queue.js'
 import type { TemplateContent } from './template-store.js'
 

@@ -12,7 +12,7 @@ import type { Clock } from '../../world/time/clock.js'
 import { sync } from '../sqlite/backup-file.js'
 import { checkHeader } from '../sqlite/check-file.js'
 import { openSqlite } from '../sqlite/open-sqlite.js'
-import { sqliteCode } from '../sqlite/storage-fault.js'
+import { sqliteCode } from '../faults/storage-fault.js'
 import { kindOf, type Column, type Kinds, type Row, type TableShape } from './copied-table.js'
 import { MAX_OCTETS, MAX_ROWS, sizeOf, type CopySide, type CopySource, type CopyTarget } from './copy-side.js'
 

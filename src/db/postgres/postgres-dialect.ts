@@ -15,7 +15,7 @@ import {
 } from 'kysely'
 import { asError } from '../pending-work.js'
 import { RemovedError } from '../removed-error.js'
-import { isLost, postgresRefusal } from './postgres-fault.js'
+import { isLost, postgresRefusal } from '../faults/postgres-fault.js'
 
 /** Prepared statements a connection keeps; others are parsed each time. */
 const MAX_PREPARED = 500

@@ -19,7 +19,7 @@ import { FairGate } from '../../core/fair-shares.js'
 import { currentHolder } from '../../core/holder.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
 import { BEGIN_SNAPSHOT, PooledConnection } from './postgres-dialect.js'
-import { isTimeout, postgresRefusal } from './postgres-fault.js'
+import { isTimeout, postgresRefusal } from '../faults/postgres-fault.js'
 import { asError } from '../pending-work.js'
 
 const BEGIN = `${BEGIN_SNAPSHOT}; set local statement_timeout = ${RUNNING_LIMIT_MS}`

@@ -25,7 +25,7 @@ import type { OnCommitted, Queries, Tx, WriteOptions } from '../database.js'
 import { asError, pendingWork, type PendingWork } from '../pending-work.js'
 import type { Tables } from '../tables.js'
 import { CommitError, SERVER_RUN } from './postgres-dialect.js'
-import { isConflict, isPostgresError, isViolation, postgresRefusal } from './postgres-fault.js'
+import { isConflict, isPostgresError, isViolation, postgresRefusal } from '../faults/postgres-fault.js'
 
 /** A group accepts no more work after running this long. */
 const GROUP_BUDGET_MS = 10

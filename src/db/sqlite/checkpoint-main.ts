@@ -6,7 +6,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { ownThread } from '../../world/threads.js'
-import { sqliteCode } from './storage-fault.js'
+import { sqliteCode } from '../faults/storage-fault.js'
 import type { CheckpointAnswer, CheckpointOptions } from './checkpointer.js'
 
 const thread = ownThread()

@@ -7,7 +7,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { DamagedDatabaseError } from './check-file.js'
-import { sqliteCode } from './storage-fault.js'
+import { sqliteCode } from '../faults/storage-fault.js'
 
 /** How long opening waits for another process, which may be recovering the log. */
 export const OPENING_TIMEOUT_MS = 5_000

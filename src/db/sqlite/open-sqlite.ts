@@ -30,7 +30,7 @@ import { SlowReader, type ReadingLine, type SlowReaderParts } from './slow-reade
 import { slowReadingDialect } from './slow-reading-dialect.js'
 import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import type { Tables } from '../tables.js'
-import { isTransient } from '../transient-error.js'
+import { isTransient } from '../faults/transient-error.js'
 
 export interface SqliteOptions {
   /** Path of the database file; its folder exists. */

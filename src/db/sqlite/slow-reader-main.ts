@@ -9,7 +9,7 @@ import BetterSqlite, { type Statement } from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { ownThread } from '../../world/threads.js'
 import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader.js'
-import { sqliteCode } from './storage-fault.js'
+import { sqliteCode } from '../faults/storage-fault.js'
 
 /** May block on a lock, since it only blocks this thread. */
 const BUSY_TIMEOUT_MS = 2_000

@@ -21,7 +21,7 @@ import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
 import { namedRow } from './sqlite-dialect.js'
-import { storageRefusal } from './storage-fault.js'
+import { storageRefusal } from '../faults/storage-fault.js'
 
 export interface SlowReaderParts {
   readonly spawn: SpawnThread

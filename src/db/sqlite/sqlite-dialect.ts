@@ -21,7 +21,7 @@ import {
 } from 'kysely'
 import { pauseFor, systemClock, type Clock } from '../../world/time/clock.js'
 import type { PrintedQuery, Run } from '../database.js'
-import { sqliteCode } from './storage-fault.js'
+import { sqliteCode } from '../faults/storage-fault.js'
 
 /** Prepared statements kept; multi-row inserts of many lengths would otherwise grow without bound. */
 const KEPT_STATEMENTS = 500

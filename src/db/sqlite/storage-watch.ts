@@ -16,7 +16,7 @@ import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Disk } from '../../world/disk.js'
 import type { Log } from '../../world/log.js'
 import type { Storage, StorageFault } from '../database.js'
-import { storageCode } from './storage-fault.js'
+import { storageCode } from '../faults/storage-fault.js'
 
 export interface StorageWatchParts {
   readonly disk: Disk

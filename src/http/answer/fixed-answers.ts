@@ -8,7 +8,6 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Context } from 'koa'
-import type { Route } from '../route.js'
 
 type Coding = 'br' | 'gzip'
 
@@ -33,17 +32,18 @@ interface FixedAnswer {
 }
 
 export class FixedAnswers {
-  private readonly made = new WeakMap<Route['head'], FixedAnswer>()
+  private readonly made = new WeakMap<object, FixedAnswer>()
 
   /**
    * Sets Content-Encoding and Vary.
    *
+   * @param route whose answer it is, by identity
    * @param serialize called once per route
    * @returns the body in the best coding that the client accepts
    */
-  async encode(ctx: Context, head: Route['head'], serialize: () => Buffer): Promise<Buffer> {
-    const answer: FixedAnswer = this.made.get(head) ?? { octets: serialize(), coded: new Map() }
-    this.made.set(head, answer)
+  async encode(ctx: Context, route: object, serialize: () => Buffer): Promise<Buffer> {
+    const answer: FixedAnswer = this.made.get(route) ?? { octets: serialize(), coded: new Map() }
+    this.made.set(route, answer)
     if (answer.octets.length < MIN_OCTETS) return answer.octets
     ctx.vary('Accept-Encoding')
     const coding = (['br', 'gzip'] as const).find(one => ctx.acceptsEncodings(one) === one)

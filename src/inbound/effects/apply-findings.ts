@@ -13,7 +13,7 @@ import type { Resolver } from '../../world/dns/dns.js'
 import { authenticateReporter } from './authenticate-reporter.js'
 import { Effects, type Effect } from './effects.js'
 import type { ForwardedMail, Forwarder } from './forward.js'
-import { isOwnDomain, type InboundDomains } from '../intake/inbound-address.js'
+import { isOwnDomain, type InboundDomains } from '../inbound-address.js'
 import {
   markProcessed,
   readInboundOctets,
@@ -22,7 +22,7 @@ import {
   type InboundRecipient,
 } from '../inbound-mail-store.js'
 import { matchMessage, possibleMessages, type Messages, type MessageTokens } from './match-message.js'
-import type { MailFinding, ReturnedFinding, SerializedReport } from '../reading/parser-protocol.js'
+import type { MailFinding, ReturnedFinding, SerializedReport } from '../parser-protocol.js'
 import type { InboundResult } from '../results.js'
 
 export interface ApplyParts {

@@ -14,7 +14,7 @@ import { recordTransitions, type FactsOf, type Transition } from '../../messages
 import { stateAfter } from '../../messages/message-status.js'
 import type { Message } from '../../messages/message-store.js'
 import { unsubscribeRecipient } from '../../messages/unsubscribe.js'
-import type { ReturnedFinding } from '../reading/parser-protocol.js'
+import type { ReturnedFinding } from '../parser-protocol.js'
 import type { InboundResult } from '../results.js'
 
 export interface Effect {

@@ -9,7 +9,7 @@ import type { Tx } from '../../db/database.js'
 import { composeNotice } from '../../mail/compose/notice.js'
 import { enqueueSystemMail, type SystemMailParts } from '../../queue/enqueue-system-mail.js'
 import type { InboundMail } from '../inbound-mail-store.js'
-import type { MailHead } from '../reading/parser-protocol.js'
+import type { MailHead } from '../parser-protocol.js'
 import type { Effect } from './effects.js'
 
 export interface ForwardParts extends SystemMailParts {

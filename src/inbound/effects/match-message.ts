@@ -16,7 +16,7 @@ import {
   type ReturnPathKey,
 } from '../../mail/return-path.js'
 import { type Message, findAnyMessage } from '../../messages/message-store.js'
-import type { ReturnedFinding } from '../reading/parser-protocol.js'
+import type { ReturnedFinding } from '../parser-protocol.js'
 import type { Queries } from '../../db/database.js'
 import { verifyUnsubscribeToken, type UnsubscribeToken } from '../../mail/unsubscribe-token.js'
 

@@ -24,7 +24,7 @@ import {
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import { addressHolder } from '../../world/net/ip-address.js'
-import { readInboundAddress, type InboundDomains } from './inbound-address.js'
+import { readInboundAddress, type InboundDomains } from '../inbound-address.js'
 import type { IntakeLimiter } from './intake-limiter.js'
 import type { MailQuota } from './mail-quota.js'
 import type { InboundCounters } from '../results.js'

@@ -7,7 +7,7 @@
 import { nextTurn, type Clock, type Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
-import type { MailFinding, ParseAnswer, ParseRequest, ParseTask } from './parser-protocol.js'
+import type { MailFinding, ParseAnswer, ParseRequest, ParseTask } from '../parser-protocol.js'
 
 export interface ParserThreadParts {
   readonly spawn: SpawnThread

@@ -19,7 +19,7 @@ import type {
   SerializedReport,
   ParseAnswer,
   ParseRequest,
-} from './parser-protocol.js'
+} from '../parser-protocol.js'
 import { leavesOf, LENIENT, readMimeStructure } from '../../mail/mime/mime-structure.js'
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.js'
 import type { OwnThread } from '../../world/threads.js'

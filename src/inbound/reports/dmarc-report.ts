@@ -6,7 +6,7 @@
  * type is rejected, and with it all declared entities; only the predefined ones are decoded. Namespaces and attributes
  * are ignored. Standard: XML 1.0 §2.4, §2.7, §3.1, §4.1. Throws an Error that says what is wrong with the report.
  */
-import type { ParsedReport } from '../reading/parser-protocol.js'
+import type { ParsedReport } from '../parser-protocol.js'
 import {
   requiredText,
   MAX_RECORDS,

@@ -10,7 +10,7 @@ import { TextDecoder } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { Unzip, UnzipInflate } from 'fflate'
 import { readDmarcReport } from './dmarc-report.js'
-import type { ParsedReport } from '../reading/parser-protocol.js'
+import type { ParsedReport } from '../parser-protocol.js'
 import { decodeCharset } from '../../mail/mime/charset.js'
 import { readTlsReport } from './tls-report.js'
 

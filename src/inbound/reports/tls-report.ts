@@ -4,7 +4,7 @@
  * The JSON is checked before it is parsed: a few KB packed can contain millions of empty values, each an object in
  * memory. Throws an Error that says what is wrong with the report.
  */
-import type { ParsedReport } from '../reading/parser-protocol.js'
+import type { ParsedReport } from '../parser-protocol.js'
 import {
   requiredText,
   MAX_RECORDS,

@@ -22,7 +22,7 @@ import {
   internationalMailbox,
   mailbox,
   unstructured,
-} from './header-field.js'
+} from '../mime/write-header-field.js'
 import { encodeText, type EncodedText } from './encoded-text.js'
 import { plainTextOf } from './plain-text.js'
 

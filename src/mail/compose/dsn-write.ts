@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../address.js'
-import { foldField, headerDate, internationalMailbox } from './header-field.js'
+import { foldField, headerDate, internationalMailbox } from '../mime/write-header-field.js'
 import { MAX_HEADER_OCTETS, readRelayedHeader } from '../relay/relayed-header.js'
 import { toSevenBit } from '../relay/seven-bit.js'
 import { encodeText, isSevenBit } from '../mime/transfer-encoding.js'

@@ -2,7 +2,7 @@
  * What a person reads in a mail: header fields, text, HTML and the list of attachments.
  *
  * Used by the admin API to show stored, captured and inbound mail. Leniently parsed and bounded, since inbound mail may be hostile; attached
- * messages stay attachments. The HTML is not cleaned: it may only be shown in a sandbox without scripts (`http/answer/mail-page.ts`).
+ * messages stay attachments. The HTML is not cleaned: it may only be shown in a sandbox without scripts (`http/mail-page.ts`).
  * Standards: RFC 2045, RFC 2046 §5.1, RFC 2183 (disposition), RFC 2231 (file names), RFC 2392 (`cid:`). Never throws.
  */
 import { cutOctets, decodeCharset } from './charset.js'

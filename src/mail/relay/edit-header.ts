@@ -8,7 +8,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import { parseAddress, type NamedAddress } from '../address.js'
-import { foldField, hasHeaderBreak, headerDate, mailbox } from '../compose/header-field.js'
+import { foldField, hasHeaderBreak, headerDate, mailbox } from '../mime/write-header-field.js'
 import type { HeaderField } from '../mime/header-fields.js'
 import { POSTROAD_PREFIX } from '../server-fields.js'
 import type { RelayedHeader, RelayedMailbox } from './relayed-header.js'

@@ -12,7 +12,7 @@ import {
   internationalMailbox,
   unstructured,
   type AddressForm,
-} from '../compose/header-field.js'
+} from '../mime/write-header-field.js'
 import { readAddressList, type AddressList, type ListedGroup, type ListedMailbox } from './address-list.js'
 import { decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { decodeText } from '../mime/encoded-word.js'

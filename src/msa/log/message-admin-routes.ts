@@ -18,7 +18,7 @@ import {
   MailContentSchema,
   mailPage,
   mailPageQuery,
-} from '../../http/answer/mail-page.js'
+} from '../../http/mail-page.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { cursorQuery, listingOf } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'

@@ -8,7 +8,7 @@
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { MergeTextCache } from '../../content/merge/merge-text.js'
 import { prepareContent, readTexts, type PreparedContent } from '../../content/preparation/prepare-content.js'
-import type { RenderThreads } from '../../content/preparation/in-thread.js'
+import type { RenderThreads } from '../../content/rendering/in-thread.js'
 import type { RenderQueue } from '../../content/rendering/render-queue.js'
 import { findAskedTemplate, type AskedTemplate } from '../../content/templates/asked-template.js'
 import type { Database } from '../../db/database.js'

@@ -4,7 +4,7 @@ import { Id, Moment } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { SkipReasonEnum } from '../log/message-schema.js'
 import { AppError } from '../../core/errors.js'
-import { hasHeaderBreak } from '../../mail/compose/header-field.js'
+import { hasHeaderBreak } from '../../mail/mime/write-header-field.js'
 
 /** Limits in octets of UTF-8. The contract limits html; text leaves room for long reports. */
 export const BODY_OCTETS = { html: 256 * 1_024, text: 1_024 * 1_024 }

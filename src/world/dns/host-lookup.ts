@@ -5,11 +5,9 @@
  * egress policy. Standards: RFC 6761 §6.3 (localhost). `HostLookup` rejects with code ENOTFOUND, or EAI_AGAIN on a temporary failure.
  */
 import { isLocalhost, LOCALHOST_ADDRESSES } from '../net/egress-policy.js'
+import type { HostLookup } from '../net/fetch.js'
 import type { DnsAnswer, Resolver } from './dns.js'
 import { lookup } from 'node:dns/promises'
-
-/** @param host ASCII, without trailing dot */
-export type HostLookup = (host: string) => Promise<readonly string[]>
 
 export function openHostLookup(
   resolver: Pick<Resolver, 'ipv4' | 'ipv6'>,

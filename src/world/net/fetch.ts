@@ -9,7 +9,6 @@
 import { lookup, type LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { Agent, buildConnector } from 'undici'
-import type { HostLookup } from '../dns/host-lookup.js'
 import type { Clock } from '../time/clock.js'
 import {
   hostOf,
@@ -22,6 +21,9 @@ import {
   EgressError,
 } from './egress-policy.js'
 import { ipVersion } from './ip-address.js'
+
+/** Resolves a host name for a request. @param host ASCII, without trailing dot */
+export type HostLookup = (host: string) => Promise<readonly string[]>
 
 export interface HttpRequest extends Named {
   readonly method: string

@@ -1,6 +1,6 @@
 /** What forms send of what was typed, and how they show what is stored. */
 import t from 'tap'
-import { sampleSizes } from '../../../src/campaigns/ab-test/ab-test'
+import { sampleSizes } from '../../../src/campaigns/model/ab-test'
 import { kindOf, KINDS, textOf, valueOf } from '../../../src/console/web/lib/typed-value'
 import { ageColumns, countIn } from '../../../src/console/web/screens/delivery/ages'
 import {

@@ -7,7 +7,7 @@ import { en } from '../../../src/console/web/i18n/en'
 import { keepLanguageIn } from '../../../src/console/web/i18n/i18n'
 import { roundTop, shadeOf, stepTo } from '../../../src/console/web/lib/scale'
 import { matching, meantBy, searchesFor } from '../../../src/console/web/shell/commands'
-import { asCurl, withCall, type Call } from '../../../src/console/web/state/curl'
+import { asCurl, withCall, type Call } from '../../../src/console/web/api/curl'
 
 const COMMANDS = ['Messages', 'Bounces', 'Workspace: Message lab', 'API reference', 'Theme: dark'].map(
   text => ({ text }),

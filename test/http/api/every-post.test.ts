@@ -10,7 +10,7 @@ import {
   usualRequest,
   type Operation,
 } from '../../support/api/api-document.js'
-import { openFeedServer, rss } from '../../campaigns/feed-server.js'
+import { openFeedServer, rss } from '../../feeds/feed-server.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'

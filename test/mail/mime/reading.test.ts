@@ -2,7 +2,7 @@
 import t from 'tap'
 import { decodeCharset, decodeOctets } from '../../../src/mail/mime/charset.js'
 import { decodeUnknownText, decodeWords } from '../../../src/mail/mime/encoded-word.js'
-import { headerDate } from '../../../src/mail/compose/header-field.js'
+import { headerDate } from '../../../src/mail/mime/write-header-field.js'
 import {
   HeaderSection,
   readFields,

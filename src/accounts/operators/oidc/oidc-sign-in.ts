@@ -18,7 +18,7 @@ import { challengePlace, insertChallenge, takeChallenge } from '../challenge-sto
 import { noteConfirmed } from '../session-store.js'
 import { newSessionToken, openSession, type Client, type SignInParts } from '../sign-in.js'
 import { rolesOfGroups } from './group-roles.js'
-import { findIdentity } from './identity-store.js'
+import { findIdentity } from '../identity-store.js'
 import { ProviderError, type OpenIdProvider, type Person, type Round } from './provider.js'
 import { settleAccount } from './settle-account.js'
 import type { OidcSettings } from './settings.js'

@@ -14,8 +14,7 @@ import type { Configuration, CustomFetch, CustomFetchOptions, IDToken } from 'op
 import { describeError } from '../../../core/errors.js'
 import { given } from '../../../core/given.js'
 import { describeRefusal } from '../../../world/net/egress-policy.js'
-import type { HostLookup } from '../../../world/dns/host-lookup.js'
-import { openHttpClient, type HttpClient } from '../../../world/net/fetch.js'
+import { openHttpClient, type HostLookup, type HttpClient } from '../../../world/net/fetch.js'
 import type { Clock } from '../../../world/time/clock.js'
 import type { OidcSettings } from './settings.js'
 

@@ -27,7 +27,7 @@ import {
 import { ownerOf, recordedAt } from '../privileges.js'
 import { removeUnprovedAccess, widens } from '../proof.js'
 import { deleteSessions, deleteSessionsBy, deleteTokens } from '../session-store.js'
-import { findIdentity, hasIdentity, insertIdentity } from './identity-store.js'
+import { findIdentity, hasIdentity, insertIdentity } from '../identity-store.js'
 import type { Person } from './provider.js'
 
 /** Why a person whom the provider vouches for cannot sign in. */

@@ -8,9 +8,9 @@ import createClient from 'openapi-fetch'
 import { untrack } from 'svelte'
 import type { paths as AdminPaths } from '#api/admin'
 import type { paths as RestPaths } from '#api/rest'
-import { recordCall } from '../state/calls.svelte'
-import { noteReachable } from '../state/network.svelte'
-import { askToConfirm, askToSignIn } from '../state/sign-in.svelte'
+import { recordCall } from './calls.svelte'
+import { noteReachable } from './network.svelte'
+import { askToConfirm, askToSignIn } from './sign-in.svelte'
 import { ApiFault, faultOf } from './fault'
 
 /** Reads that are refused for their rate wait this long at most before they are sent again. */

@@ -3,8 +3,8 @@
  *
  * `fetch` knows no progress of uploads, and a request that may be sent again would be held in memory; so this uses XMLHttpRequest.
  */
-import { keepCall } from '../state/calls.svelte'
-import { askToSignIn } from '../state/sign-in.svelte'
+import { keepCall } from './calls.svelte'
+import { askToSignIn } from './sign-in.svelte'
 import { currentScope } from './client'
 import { ApiFault, faultOf } from './fault'
 

@@ -4,7 +4,7 @@ import { admin, answer, useScope } from '../api/client'
 import { ApiFault } from '../api/fault'
 import { isGranted, isGrantedSomewhere, type Grant, type Role } from './granted'
 import { param, setParams } from './router.svelte'
-import { noteSignedIn } from './sign-in.svelte'
+import { noteSignedIn } from '../api/sign-in.svelte'
 
 export type Me = components['schemas']['Me']
 export type Workspace = components['schemas']['Workspace']

@@ -1,0 +1,347 @@
+import Type, { type Static } from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import type { Waiting } from '../../core/waiting.js'
+import {
+  Id,
+  IdOrNull,
+  IntegerOrNull,
+  Moment,
+  MomentOrNull,
+  orNull,
+  TextOrNull,
+} from '../../http/answer/answer-fields.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
+import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
+import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
+import { AbTestSchema, abTestToApi } from './ab-test-schema.js'
+import { ratesOf, statsFields } from '../model/campaign-stats.js'
+import { RESEND_TO, SEND_TIMES, type Campaign, CAMPAIGN_STATUSES } from '../model/campaign.js'
+
+export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
+
+export const MAX_PER_HOUR = 100_000_000
+
+const TAGS = 'Merge tags (`{{firstName}}`) are filled in for each recipient.'
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  description: 'Internal name, never shown to recipients.',
+})
+export const Subject = Type.String({
+  minLength: 1,
+  maxLength: 998,
+  description: `HTML tags are stripped. ${TAGS}`,
+})
+export const AnyId = (description: string) => Type.String({ maxLength: 64, shownFormat: 'uuid', description })
+const TEMPLATE = 'Template to send, as it is when the campaign is sent.'
+export const LIST = 'List to send to; alternative to segment_id.'
+export const SEGMENT = 'Segment to send to; alternative to list_id.'
+
+const TimeOfDay = (description: string) => Type.String({ minLength: 5, maxLength: 5, description })
+
+export const SendWindowSchema = Type.Object(
+  {
+    days: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
+        minItems: 1,
+        maxItems: 7,
+        description: 'Days of the week, 1 = Monday to 7 = Sunday. Default: every day.',
+      }),
+    ),
+    from: TimeOfDay('Opening time, e.g. 09:00.'),
+    until: TimeOfDay('Closing time, e.g. 17:00; on the next day if before `from`.'),
+  },
+  {
+    additionalProperties: false,
+    title: 'SendWindow',
+    description: 'Hours in which emails are queued, in the time zone of the workspace.',
+  },
+)
+
+const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
+export const orCleared = <S extends Type.TSchema>(schema: S) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+/** Optional settings; null means the default, and in an update resets the field. */
+export const manner = {
+  from_email: orCleared(
+    Type.String({ ...address, description: 'Default: the workspace’s. ASCII before the @.' }),
+  ),
+  from_name: orCleared(
+    Type.String({ maxLength: 100, description: 'Default: the name in from_email, else the workspace’s.' }),
+  ),
+  reply_to: orCleared(Type.String({ ...address, description: 'ASCII before the @.' })),
+  track_opens: orCleared(Type.Boolean({ description: 'Default: the workspace’s setting when it is sent.' })),
+  track_clicks: orCleared(Type.Boolean({ description: 'Default: the workspace’s setting when it is sent.' })),
+  rate_per_hour: orCleared(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PER_HOUR,
+      description: 'Maximum number of emails queued per hour, spread evenly. Default: no limit.',
+    }),
+  ),
+  send_window: orCleared(SendWindowSchema),
+}
+
+const timing = {
+  send_time: Type.Optional(
+    Type.Enum([...SEND_TIMES], {
+      default: 'at_once',
+      description:
+        '`usual_hour` sends each email at the hour of the day at which its recipient most often opens and clicks, within 24 hours of the start; ' +
+        'contacts without any visit are mailed at the start. Default: `at_once`.',
+    }),
+  ),
+}
+const testing = { ab_test: orCleared(AbTestSchema) }
+
+const archiving = {
+  archive: Type.Optional(
+    Type.Boolean({
+      description:
+        'Show it in the public archive of the workspace from its start on (`GET /archive`). Default false.',
+    }),
+  ),
+  archive_indexed: Type.Optional(
+    Type.Boolean({ description: 'Let search engines list its page in the archive. Default false.' }),
+  ),
+}
+
+export const NewCampaignBody = Type.Object(
+  {
+    name: Name,
+    subject: Subject,
+    template_id: AnyId(TEMPLATE),
+    list_id: Type.Optional(AnyId(LIST)),
+    segment_id: Type.Optional(AnyId(SEGMENT)),
+    ...manner,
+    ...timing,
+    ...testing,
+    ...archiving,
+  },
+  { additionalProperties: false, title: 'NewCampaign' },
+)
+export type NewCampaignBody = Static<typeof NewCampaignBody>
+
+export const CampaignChangesBody = Type.Object(
+  {
+    name: Type.Optional(Name),
+    subject: Type.Optional(Subject),
+    template_id: Type.Optional(AnyId(TEMPLATE)),
+    list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
+    segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
+    ...manner,
+    ...timing,
+    ...testing,
+    ...archiving,
+  },
+  { additionalProperties: false, title: 'CampaignChanges' },
+)
+export type CampaignChangesBody = Static<typeof CampaignChangesBody>
+
+export const CampaignCopyBody = Type.Object(
+  {
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Copy of` and the original name.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'CampaignCopy' },
+)
+
+export const CampaignResendBody = Type.Object(
+  {
+    who: Type.Optional(
+      Type.Enum([...RESEND_TO], {
+        default: 'not_opened',
+        description:
+          'Recipients who have not opened the campaign, or not clicked in it. A click counts as an open.',
+      }),
+    ),
+    subject: Type.Optional(Subject),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Default: `Resend of` and the original name.',
+      }),
+    ),
+  },
+  { additionalProperties: false, title: 'CampaignResend' },
+)
+
+export const StatusOfCampaign = Type.Enum([...CAMPAIGN_STATUSES], {
+  description: 'One of: draft, scheduled, sending, paused, completed, cancelled, failed.',
+})
+
+const count = (description: string) => Type.Integer({ description })
+const rate = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
+
+export const ExcludedSchema = Type.Object(
+  {
+    unsubscribed: count('Not subscribed.'),
+    bounced: count('Subscribed, but hard-bounced before.'),
+    suppressed: count('Subscribed and not bounced, but the address or domain is suppressed.'),
+  },
+  {
+    title: 'CampaignExcluded',
+    description: 'Contacts in the audience who cannot be mailed; each is counted once.',
+  },
+)
+
+const ProgressSchema = Type.Object(
+  {
+    pending: count('Not queued yet.'),
+    queued: count('Waiting for the first attempt or a retry.'),
+    done: count('Delivered, bounced or failed.'),
+    skipped: count('Became unmailable after the start.'),
+    cancelled: count('Cancelled with the campaign.'),
+  },
+  { title: 'CampaignProgress', description: 'Each recipient counts in exactly one of these.' },
+)
+
+const StatsSchema = Type.Object(
+  {
+    sends: count('Emails handed to a remote server for the first time.'),
+    delivered: count('Emails accepted by the remote server.'),
+    opens: count('Opens, excluding bots; a recipient’s first click without an open counts as one.'),
+    unique_opens: count('Recipients who opened.'),
+    clicks: count('Clicks, excluding bots.'),
+    unique_clicks: count('Recipients who clicked.'),
+    bounces: count('Emails permanently rejected, expired or bounced later.'),
+    complaints: count('Emails reported as spam.'),
+    unsubscribes: count('Unsubscribes through this campaign.'),
+    held: count('Queued emails held while the campaign is paused; otherwise 0.'),
+  },
+  { title: 'CampaignStats' },
+)
+
+const RatesSchema = Type.Object(
+  {
+    delivery_rate: rate('delivered / sends.'),
+    open_rate: rate('unique_opens / delivered.'),
+    click_rate: rate('unique_clicks / delivered.'),
+    bounce_rate: rate('bounces / sends.'),
+    complaint_rate: rate('complaints / delivered.'),
+    unsubscribe_rate: rate('unsubscribes / delivered.'),
+  },
+  { title: 'CampaignRates', description: 'Fractions from 0 to 1; 0 if the denominator is 0.' },
+)
+
+export const CampaignSchema = Type.Object(
+  {
+    id: Id(),
+    name: Type.String(),
+    subject: Type.String(),
+    template_id: Id(),
+    list_id: IdOrNull(),
+    segment_id: IdOrNull(),
+    resend_of: IdOrNull({
+      description: 'Earlier campaign of a resend; list_id and segment_id are then null.',
+    }),
+    resend_to: orNull(Type.Enum([...RESEND_TO]), {
+      description: 'Which recipients of resend_of are mailed: `not_opened` or `not_clicked`.',
+    }),
+    from_email: TextOrNull(),
+    from_name: TextOrNull(),
+    reply_to: TextOrNull(),
+    track_opens: orNull(Type.Boolean()),
+    track_clicks: orNull(Type.Boolean()),
+    rate_per_hour: IntegerOrNull(),
+    send_window: orNull(SendWindowSchema),
+    send_time: Type.Enum([...SEND_TIMES], { description: '`at_once` or `usual_hour`.' }),
+    ab_test: orNull(AbTestSchema),
+    archive: Type.Boolean(),
+    archive_indexed: Type.Boolean(),
+    status: StatusOfCampaign,
+    waiting_for: WaitingForOrNull(
+      'Why no emails are queued or delivered now, although the campaign has begun: a limit, the sending hours, a pause ...',
+    ),
+    error: TextOrNull({ description: 'Why the campaign failed.' }),
+    is_sandbox: Type.Boolean(),
+    total_recipients: count('0 for a draft; an estimate until a scheduled campaign starts.'),
+    excluded: ExcludedSchema,
+    progress: ProgressSchema,
+    stats: StatsSchema,
+    rates: RatesSchema,
+    scheduled_at: MomentOrNull(),
+    started_at: MomentOrNull(),
+    completed_at: MomentOrNull({ description: 'When the campaign was completed, cancelled or failed.' }),
+    created_at: Moment(),
+    updated_at: Moment(),
+  },
+  { title: 'Campaign' },
+)
+export type ShownCampaign = Static<typeof CampaignSchema>
+
+/** @param waiting why it waits, from `findWaits` */
+export function campaignToApi(campaign: Campaign, waiting: Waiting | undefined): ShownCampaign {
+  return {
+    id: campaign.id,
+    name: campaign.name,
+    subject: campaign.subject,
+    template_id: campaign.templateId,
+    list_id: campaign.listId,
+    segment_id: campaign.segmentId,
+    resend_of: campaign.resendOf,
+    resend_to: campaign.resendTo,
+    from_email: campaign.fromEmail,
+    from_name: campaign.fromName,
+    reply_to: campaign.replyTo,
+    track_opens: campaign.trackOpens,
+    track_clicks: campaign.trackClicks,
+    rate_per_hour: campaign.ratePerHour,
+    send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
+    send_time: campaign.sendTime,
+    ab_test: campaign.abTest && abTestToApi(campaign.abTest),
+    archive: campaign.isArchived,
+    archive_indexed: campaign.isIndexed,
+    status: campaign.status,
+    waiting_for: waitingToApi(waiting),
+    error: campaign.error,
+    is_sandbox: campaign.isSandbox,
+    total_recipients: campaign.recipients,
+    excluded: excludedToApi(campaign),
+    progress: {
+      pending: campaign.pending,
+      queued: campaign.queued,
+      done: campaign.done,
+      skipped: campaign.skipped,
+      cancelled: campaign.cancelled,
+    },
+    stats: { ...statsFields(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 },
+    rates: ratesOf(campaign),
+    scheduled_at: timeOrNull(campaign.scheduledAt),
+    started_at: timeOrNull(campaign.startedAt),
+    completed_at: timeOrNull(campaign.finishedAt),
+    created_at: isoTime(campaign.createdAt),
+    updated_at: isoTime(campaign.updatedAt),
+  }
+}
+
+/**
+ * As the API shows it. The version leaves out the counts and what it waits for, which change all the time while it is sent.
+ *
+ * @param waiting why it waits; a draft does not
+ */
+export function tagged(campaign: Campaign, waiting?: Waiting): Tagged<ShownCampaign> {
+  const shown = campaignToApi(campaign, waiting)
+  const { total_recipients: _total, excluded: _excluded, progress: _progress, ...others } = shown
+  const { stats: _stats, rates: _rates, waiting_for: _waiting, ...settings } = others
+  return new Tagged(shown, etagOf(settings))
+}
+
+export function excludedToApi({
+  unsubscribed,
+  bounced,
+  suppressed,
+}: Pick<Campaign, 'unsubscribed' | 'bounced' | 'suppressed'>): Static<typeof ExcludedSchema> {
+  return { unsubscribed, bounced, suppressed }
+}
+
+export function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
+  return { ...(days === undefined ? {} : { days: [...days] }), from, until }
+}
+
+function timeOrNull(moment: number | null): string | null {
+  return moment === null ? null : isoTime(moment)
+}
