@@ -1,6 +1,7 @@
 /** Makes a small installation a large one: each row of the tables that grow with mail is copied, under ids of its own, by SQL alone. */
 import { sql, type Kysely } from 'kysely'
 import type { Dialect } from '../../src/db/database.js'
+import type { Tables } from '../../src/db/tables.js'
 
 /** Tables that grow with mail, referenced ones first. Columns of ids are rewritten; a serial key is left to the database. */
 const GROWING: readonly { readonly table: string; readonly ids: readonly string[] }[] = [
@@ -17,7 +18,7 @@ const GROWING: readonly { readonly table: string; readonly ids: readonly string[
 
 /** @param copies of each row beside the row itself, up to 65,535 @param per copies made in one transaction */
 export async function multiplyRows(
-  db: Kysely<unknown>,
+  db: Kysely<Tables>,
   dialect: Dialect,
   copies: number,
   per = 100,
@@ -44,7 +45,7 @@ function copiedId(column: string): string {
   return `substr(o.${column}, 1, 19) || substr(cast(10000 + n % 10000 as text), 2, 4) || '-' || cast(n / 10000 as text) || substr(o.${column}, 26)`
 }
 
-async function columnsOf(db: Kysely<unknown>, dialect: Dialect, table: string): Promise<string[]> {
+async function columnsOf(db: Kysely<Tables>, dialect: Dialect, table: string): Promise<string[]> {
   const { rows } = await (
     dialect === 'sqlite'
       ? sql<{ name: string }>`select name from pragma_table_info(${table})`
