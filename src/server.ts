@@ -65,6 +65,7 @@ import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import { systemClock } from './world/time/clock.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
+import { logUpgrade, upgradeText } from './appliance/upgrade/report-upgrade.js'
 import { applyReload } from './appliance/apply-reload.js'
 import type { World } from './world/world.js'
 
@@ -85,17 +86,26 @@ export interface ServerAddresses extends MailAddresses, HttpAddresses {
   readonly dns: readonly ListenAddress[]
 }
 
+/** @param status one line */
+type OnStarting = (status: string) => void
+
 /**
  * Resolves once all listeners are open; disposing drains within `shutdown_grace`.
  *
  * @param settings shown by `GET /configuration`
+ * @param onStarting told what takes long at start
  * @throws LockedError, NotInitialisedError, SchemaError, Error naming an address that cannot be bound
  */
-export async function openServer(config: Config, world: World, settings?: Settings): Promise<Server> {
+export async function openServer(
+  config: Config,
+  world: World,
+  settings?: Settings,
+  onStarting: OnStarting = () => undefined,
+): Promise<Server> {
   const closing = new AsyncDisposableStack()
   try {
     return {
-      ...(await openParts(config, world, closing, settings)),
+      ...(await openParts(config, world, closing, settings, onStarting)),
       [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
     }
   } catch (error) {
@@ -109,6 +119,7 @@ async function openParts(
   plainWorld: World,
   closing: AsyncDisposableStack,
   settings: Settings | undefined,
+  onStarting: OnStarting,
 ): Promise<Omit<Server, typeof Symbol.asyncDispose>> {
   requireInitialised(config)
   makeDataFolder(config)
@@ -116,7 +127,18 @@ async function openParts(
   const meters = openMeters(plainWorld)
   const { world, onCommitted } = meters
   const appliance = closing.use(
-    await openAppliance({ config, world, mayMigrate: true, isServing: true, onCommitted }),
+    await openAppliance({
+      config,
+      world,
+      mayMigrate: true,
+      isServing: true,
+      onCommitted,
+      onUpgrade(event) {
+        logUpgrade(world.log, event)
+        onStarting(upgradeText(event))
+        return world.log.flush()
+      },
+    }),
   )
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()
