@@ -29,6 +29,7 @@ import type { TokenKey } from '../mail/signed-token.js'
 import { spawnThread } from '../world/threads.js'
 import { systemClock } from '../world/time/clock.js'
 import type { World } from '../world/world.js'
+import { recordNamesOf, reportAddressOf } from './published-names.js'
 
 export interface Appliance extends AsyncDisposable {
   /** As loaded at start. */
@@ -83,7 +84,9 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
   if (!mayCreate) requireInitialised(config)
   const database = await openDatabase(live, { ...request, mayCreate, mayMigrate })
   try {
-    return await assemble(live, world, database, mayMigrate)
+    const appliance = await assemble(live, world, database, mayMigrate)
+    if (request.isServing) await recordNamesOf(config, database, world.clock.now())
+    return appliance
   } catch (error) {
     await database[Symbol.asyncDispose]()
     throw error
@@ -175,7 +178,7 @@ async function assemble(
     newId,
     freshResolver: () => openResolver(config, world),
     dkimZone: config.dns.dkimZone,
-    reportAddress: `dmarc@${config.hostname}`,
+    reportAddress: reportAddressOf(config),
     seal: box,
     ownNames: {
       hosts: [config.hostname, config.mta.returnPathDomain].map(name => name.toLowerCase()),

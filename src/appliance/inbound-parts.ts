@@ -12,6 +12,7 @@ export function inboundParts({ config, world, database, newId, returnPathKeys }:
     keys: returnPathKeys,
     hostname: config.hostname,
     nodeNames: config.inbound.nodeNames,
+    reportDomain: config.inbound.reportDomain,
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
     unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,

@@ -10,6 +10,7 @@ import { up as quarterCounters } from './migrations/0006-quarter-counters.js'
 import { up as lastSent } from './migrations/0007-last-sent.js'
 import { up as attributes } from './migrations/0008-attributes.js'
 import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
+import { up as publishedNames } from './migrations/0010-published-names.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -29,4 +30,5 @@ export const MIGRATIONS: Migrations = {
   '0007-last-sent': lastSent,
   '0008-attributes': attributes,
   '0009-campaign-waits': campaignWaits,
+  '0010-published-names': publishedNames,
 }

@@ -1,9 +1,11 @@
 /**
  * SQL: up to where the event log is settled, so that no event at a lower position can still appear.
  *
- * On PostgreSQL positions are given before their transaction commits, and others commit in between. So a position is noted together with the
- * id that the next transaction will get (`pg_snapshot_xmax`); it is settled once every transaction with a lower id has ended
- * (`pg_snapshot_xmin`). Transactions of the stores get their id when they begin, before any position. On SQLite there is one writer at a time.
+ * On PostgreSQL positions are given before their transaction commits, and others commit in between. So each look notes the last position given, and
+ * then takes a transaction id: every transaction that has a position up to there has a lower id, since those of the stores get theirs when they
+ * begin. The position is settled once every transaction with a lower id has ended (`pg_snapshot_xmin`). `pg_snapshot_xmax` would not do in
+ * place of an id of our own: it is one more than the highest id that has ended, so transactions that run may have it and higher ones.
+ * On SQLite there is one writer at a time.
  *
  * A transaction of somebody else that stays open (an import, another database of the same server) would hold up consumers. So after a few looks
  * only those count that have written events, which keep a lock on the table until they have ended. Those delay consumers, and make them miss
@@ -14,7 +16,7 @@ import { dialectOf, type Queries } from '../db/database.js'
 
 interface Tick {
   readonly seq: number
-  /** Ids of transactions from this one on were given later. */
+  /** Who has a position up to `seq` has a lower transaction id. */
   readonly before: bigint
 }
 
@@ -28,23 +30,33 @@ export class SettledEvents {
   private readonly ticks: Tick[] = []
   private settled = 0
   private looks = 0
+  private looking: Promise<number> | undefined
 
   constructor(reader: Queries) {
     this.reader = reader
   }
 
-  /** @returns the last settled position; Infinity where all are */
-  async last(): Promise<number> {
-    if (dialectOf(this.reader) === 'sqlite') return Infinity
-    // Two statements: a snapshot taken before the position is read would not cover who took it.
+  /**
+   * Calls at the same time share a look, so that the locks are never read before a position is noted that they are to settle.
+   *
+   * @returns the last settled position; Infinity where all are
+   */
+  last(): Promise<number> {
+    if (dialectOf(this.reader) === 'sqlite') return Promise.resolve(Infinity)
+    return (this.looking ??= this.look().finally(() => (this.looking = undefined)))
+  }
+
+  private async look(): Promise<number> {
+    // Two statements: an id taken before the position is read may be lower than that of who took it.
     const given = await sql<{ seq: number }>`
       select case when is_called then last_value else 0 end as seq from events_seq_seq`.execute(this.reader)
-    const snapshot = await sql<{ xmin: string; xmax: string }>`
-      select pg_snapshot_xmin(now_seen)::text as xmin, pg_snapshot_xmax(now_seen)::text as xmax
-      from pg_current_snapshot() as now_seen`.execute(this.reader)
-    const { xmin = '0', xmax = '0' } = snapshot.rows[0] ?? {}
+    const taken = await sql<{ id: string; xmin: string }>`
+      select pg_current_xact_id()::text as id, pg_snapshot_xmin(pg_current_snapshot())::text as xmin`.execute(
+      this.reader,
+    )
+    const { id = '0', xmin = '0' } = taken.rows[0] ?? {}
     if (this.ticks.length >= MAX_TICKS) this.ticks.pop()
-    this.ticks.push({ seq: given.rows[0]?.seq ?? 0, before: BigInt(xmax) })
+    this.ticks.push({ seq: given.rows[0]?.seq ?? 0, before: BigInt(id) })
     if (!this.settleBefore(BigInt(xmin)) && ++this.looks > PATIENT_LOOKS)
       this.settleBefore(await this.oldestWriter())
     return this.settled

@@ -21,8 +21,15 @@ export type Purpose = 'return_path' | 'unsubscribe' | 'feedback' | 'reports' | '
 export interface InboundDomains {
   readonly hostname: string
   readonly returnPathDomain: string
+  /** Where DMARC records ask for reports; default: the hostname. */
+  readonly reportDomain?: string
   /** Of all nodes; each receives mail for the others. */
   readonly nodeNames?: readonly string[]
+  /**
+   * Names that nodes of this database have or had, in lower case. Bounces and reports that are sent to them may still arrive; all else may
+   * belong to whoever has such a name today.
+   */
+  readonly published?: ReadonlySet<string>
 }
 
 /** `foreign`: not one of our domains. `unknown`: our domain, but no such mailbox. */
@@ -40,6 +47,7 @@ const ROLES: ReadonlyMap<string, 'feedback' | 'reports' | 'contact'> = new Map([
 ])
 
 const UNKNOWN = { kind: 'unknown' } as const
+const FOREIGN = { kind: 'foreign' } as const
 
 /** @param address as in RCPT: `local@domain`, or a bare `postmaster` */
 export function readInboundAddress(address: string, domains: InboundDomains): InboundAddress {
@@ -47,21 +55,24 @@ export function readInboundAddress(address: string, domains: InboundDomains): In
   const local = (at < 0 ? address : address.slice(0, at)).toLowerCase()
   if (at < 0) return local === 'postmaster' ? { kind: 'contact' } : UNKNOWN
   const domain = asciiDomain(address.slice(at + 1), { allowSingleLabel: true })
-  if (domain === undefined || !isOwnDomain(domain, domains)) return { kind: 'foreign' }
+  const isPublished = domain !== undefined && domains.published?.has(domain) === true
+  const isOwn = domain !== undefined && isOwnDomain(domain, domains)
+  const other = isOwn ? UNKNOWN : FOREIGN
+  if (!isOwn && !isPublished) return FOREIGN
   if (local.startsWith(UNSUBSCRIBE_PREFIX)) {
     const token = parseUnsubscribeToken(local.slice(UNSUBSCRIBE_PREFIX.length))
-    return token ? { kind: 'unsubscribe', token } : UNKNOWN
+    return token ? { kind: 'unsubscribe', token } : other
   }
   const role = ROLES.get(local)
-  if (role !== undefined) return { kind: role }
-  const token = domain === domains.returnPathDomain ? parseReturnPathLocal(local) : undefined
-  return token ? { kind: 'return_path', token } : UNKNOWN
+  if (role !== undefined) return isOwn || role !== 'contact' ? { kind: role } : FOREIGN
+  const token = isPublished || domain === domains.returnPathDomain ? parseReturnPathLocal(local) : undefined
+  return token ? { kind: 'return_path', token } : other
 }
 
 /** @param domain in lower case */
 export function isOwnDomain(
   domain: string,
-  { hostname, returnPathDomain, nodeNames = [] }: InboundDomains,
+  { hostname, returnPathDomain, reportDomain, nodeNames = [] }: InboundDomains,
 ): boolean {
-  return domain === hostname || domain === returnPathDomain || nodeNames.includes(domain)
+  return [hostname, returnPathDomain, reportDomain, ...nodeNames].includes(domain)
 }

@@ -11,6 +11,7 @@ import type { Random } from '../world/random.js'
 import type { SpawnThread } from '../world/threads.js'
 import { Forwarder } from './effects/forward.js'
 import { leftBehindBefore } from '../cluster/left-behind.js'
+import { listPublishedNames, type Purpose } from '../cluster/published-name-store.js'
 import { deleteOrphanedInboundParts } from './inbound-mail-store.js'
 import { IntakeLimiter, type IntakeLimits } from './intake/intake-limiter.js'
 import { MailQuota } from './intake/mail-quota.js'
@@ -34,6 +35,8 @@ export interface InboundParts {
   readonly hostname: string
   /** Hostnames of all nodes, in lower case. */
   readonly nodeNames?: readonly string[]
+  /** `inbound.report_domain`; default: the hostname. */
+  readonly reportDomain?: string
   readonly returnPathDomain: string
   /** `inbound.message_size`, bytes. */
   readonly messageSize: number
@@ -64,11 +67,13 @@ export interface Inbound {
   /** Start it after the event dispatcher; stop it after the SMTP service and before closing the database. */
   readonly processor: InboundProcessor
   readonly quota: MailQuota
-  /** Counts what is stored no more. */
-  stopCounting(): void
+  /** Learns no more of what other nodes store and which names they have. */
+  stopFollowing(): void
 }
 
-const RECOUNT_MS = 60_000
+const FOLLOW_MS = 60_000
+/** What a published name may be for to stand behind an @. */
+const MAIL_PURPOSES: ReadonlySet<Purpose> = new Set(['hostname', 'reports', 'return_path'])
 
 /** Also deletes what a crash left of mail that was never accepted. */
 export async function openInbound(parts: InboundParts): Promise<Inbound> {
@@ -76,13 +81,21 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
   const before = leftBehindBefore(database, clock)
   await database.write(tx => deleteOrphanedInboundParts(tx.db, before))
   const hostname = parts.hostname.toLowerCase()
+  let published = await readPublished(database)
+  const configured = {
+    hostname,
+    returnPathDomain: parts.returnPathDomain.toLowerCase(),
+    reportDomain: (parts.reportDomain ?? hostname).toLowerCase(),
+    nodeNames: parts.nodeNames ?? [],
+  }
   const shared = {
     ...parts,
     hostname,
     names: {
-      hostname,
-      returnPathDomain: parts.returnPathDomain.toLowerCase(),
-      nodeNames: parts.nodeNames ?? [],
+      ...configured,
+      get published() {
+        return published
+      },
     },
     tokens: new MessageTokens(database.reader, keys),
     counters: newCounters(),
@@ -98,26 +111,33 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
       ...shared,
       onStored: isSigned => (parts.isProcessing() ? processor.wake(isSigned) : parts.onStoredForOthers()),
     }),
-    isLocal: address => readInboundAddress(address, shared.names).kind !== 'foreign',
+    isLocal: address => readInboundAddress(address, configured).kind !== 'foreign',
     processor,
     quota: shared.quota,
-    stopCounting: database.announce ? countAgain(shared) : () => {},
+    stopFollowing: database.announce
+      ? everyMinute(clock, async () => {
+          await shared.quota.recount(database.reader)
+          published = await readPublished(database)
+        })
+      : () => {},
   }
 }
 
+async function readPublished({ reader }: Database): Promise<ReadonlySet<string>> {
+  const names = await listPublishedNames(reader)
+  return new Set(names.filter(({ purpose }) => MAIL_PURPOSES.has(purpose)).map(({ name }) => name))
+}
+
 /** Where other nodes store and delete inbound mail as well. @returns stops it */
-function countAgain({
-  database,
-  clock,
-  quota,
-}: Pick<InboundParts, 'database' | 'clock'> & { quota: MailQuota }): () => void {
-  const count = () => {
-    timer = clock.after(RECOUNT_MS, () => {
-      quota.recount(database.reader).catch(() => {})
-      count()
+function everyMinute(clock: Clock, follow: () => Promise<void>): () => void {
+  const wait = () => {
+    timer = clock.after(FOLLOW_MS, () => {
+      // What fails now is tried a minute later.
+      follow().catch(() => {})
+      wait()
     })
   }
   let timer: Timer | undefined
-  count()
+  wait()
   return () => timer?.cancel()
 }

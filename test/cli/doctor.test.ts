@@ -188,6 +188,82 @@ t.test('each domain is checked in public DNS, and its state is not changed', asy
   })
 })
 
+t.test(
+  'a DMARC record that asks for reports at a former name is named, with the address to put there',
+  async t => {
+    const postroad = await prepared(t)
+    const { dns_records: records } = await postroad.json<{
+      dns_records: readonly { type: string; name: string; value: string; required: boolean }[]
+    }>('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
+    const server = await postroad.serve()
+    await server.end('SIGTERM')
+    const zoneWith = (rua: string): FakeZone => ({
+      ...GOOD,
+      ...Object.fromEntries(
+        records
+          .filter(({ required }) => required)
+          .flatMap(({ type, name, value }) => [
+            [name, type === 'TXT' ? { TXT: [value] } : { CNAME: value }],
+            [value, { TXT: ['v=DKIM1; p=x'] }],
+          ]),
+      ),
+      '_dmarc.sender.test': { TXT: [`v=DMARC1; p=reject; rua=mailto:${rua}`] },
+    })
+    const check = async (rua: string) => (await doctor(postroad, zoneWith(rua))).of('domain sender.test')
+    t.match(await check(`dmarc@${NAME}`), [{ status: 'ok' }])
+    Object.assign(postroad.environment, { POSTROAD_INBOUND_REPORT_DOMAIN: 'reports.postroad.test' })
+    t.match(await check(`dmarc@${NAME}`), [
+      {
+        status: 'warn',
+        what: /asks for reports at dmarc@mx\.postroad\.test, a former address/,
+        fix: 'in _dmarc.sender.test, replace it by mailto:dmarc@reports.postroad.test',
+      },
+    ])
+    t.match(await check(`dmarc@${NAME},mailto:dmarc@reports.postroad.test`), [{ status: 'ok' }])
+    t.match(await check('reports@other.test'), [{ status: 'ok' }], 'whoever else gets them')
+  },
+)
+
+t.test('a domain for reports of its own has to lead somewhere', async t => {
+  const domain = 'reports.postroad.test'
+  const postroad = await prepared(t, { POSTROAD_INBOUND_REPORT_DOMAIN: domain })
+  const check = async (zone: FakeZone) => (await doctor(postroad, { ...GOOD, ...zone })).of('dns.reports')
+  t.match(await check({}), [{ status: 'fail', fix: `publish: ${domain}. IN MX 10 ${NAME}.` }])
+  t.match(await check({ [domain]: { MX: [`10 ${NAME}`] } }), [
+    { status: 'ok', what: new RegExp(`go to ${NAME}`) },
+  ])
+  t.match(await check({ [domain]: { A: [ADDRESS] } }), [{ status: 'ok', what: /go to 192\.0\.2\.25/ }])
+  t.match(await check({ [domain]: 'servfail' }), [{ status: 'warn' }])
+})
+
+t.test('nodes that publish different names are told apart, with the setting to change', async t => {
+  const postroad = await prepared(t)
+  t.same((await doctor(postroad, GOOD)).of('names'), [], 'an only node')
+  const now = Date.now()
+  const other = 'mx2.postroad.test'
+  postroad.sql(
+    `insert into nodes (id, name, roles, is_stopping, started_at, alive_until) values ('other', '${other}', 'mta', 0, ${now}, ${now + 600_000})`,
+  )
+  const record = (purpose: string, name: string, usedAt: number) =>
+    postroad.sql(
+      `insert into published_names (node, purpose, name, used_at) values ('${other}', '${purpose}', '${name}', ${usedAt})`,
+    )
+  record('reports', 'formerly.postroad.test', 1)
+  record('reports', NAME, 2)
+  record('return_path', 'bounce.mx.postroad.test', 2)
+  t.match((await doctor(postroad, GOOD)).of('names'), [
+    { status: 'ok', what: /2 nodes publish the same names/ },
+  ])
+  record('reports', other, 3)
+  t.match((await doctor(postroad, GOOD)).of('names'), [
+    {
+      status: 'fail',
+      what: `inbound.report_domain differs: ${NAME} on ${NAME}, ${other} on ${other}`,
+      fix: /set inbound\.report_domain to one name that leads to all nodes/,
+    },
+  ])
+})
+
 t.test('free ports of ours and a blocked outgoing port 25 are named', async t => {
   const env = { POSTROAD_HTTP_LISTEN: '127.0.0.1:8025' }
   const { of } = await doctor(await prepared(t, env), GOOD, {

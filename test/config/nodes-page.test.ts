@@ -38,6 +38,7 @@ function checkPlace(t: Test, config: Config, proxies: readonly string[]): void {
   t.ok(config.inbound.nodeNames.includes(config.hostname))
   t.match(config, {
     publicUrl: 'https://mail.example.com',
+    inbound: { reportDomain: 'mail.example.com' },
     mta: { returnPathDomain: 'bounce.mail.example.com' },
     dns: { dkimZone: 'dkim.mail.example.com' },
   })

@@ -983,4 +983,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     },
   },
   '0009-campaign-waits': { become: { campaigns: [{ waiting_since: null, waiting_announced: null }] } },
+  '0010-published-names': {
+    become: { published_names: [] },
+    after: {
+      published_names: [{ node: 'mx.example.net', purpose: 'reports', name: 'mx.example.net', used_at: T }],
+    },
+  },
 }

@@ -1059,6 +1059,13 @@ create table product_views (
   viewed_at bigint not null
 );
 
+create table published_names (
+  node text not null,
+  purpose text not null,
+  name text not null,
+  used_at bigint not null
+);
+
 create table quarter_counters (
   workspace_id text not null,
   dimension text not null,
@@ -1552,6 +1559,8 @@ alter table opt_ins add constraint opt_ins_pkey PRIMARY KEY (id);
 alter table product_views add constraint product_views_id_key UNIQUE (id);
 
 alter table product_views add constraint product_views_pkey PRIMARY KEY (seq);
+
+alter table published_names add constraint published_names_pkey PRIMARY KEY (node, purpose, name);
 
 alter table quarter_counters add constraint quarter_counters_pk PRIMARY KEY (workspace_id, dimension, starts_at, value);
 

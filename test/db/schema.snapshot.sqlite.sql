@@ -1276,6 +1276,17 @@ CREATE TABLE product_views (
     viewed_at bigint not null
   );
 
+CREATE TABLE published_names (
+        -- Hostname of the node.
+        node text not null,
+        -- hostname, reports, return_path, dkim_zone or public_url.
+        purpose text not null,
+        name text not null,
+        -- Start of the last run that used it.
+        used_at bigint not null,
+        primary key (node, purpose, name)
+      );
+
 CREATE TABLE quarter_counters (
       workspace_id text not null,
       -- all, campaign, tag or domain.

@@ -1,12 +1,14 @@
 import t from 'tap'
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import {
   assertSignable,
-  canonicalBody,
   canonicalField,
   fieldName,
+  signMessage,
   splitMessage,
+  type DkimKey,
 } from '../../src/mail/dkim/dkim-sign.js'
+import { canonicalBody } from '../support/canonical-body.js'
 
 function canonicalText(body: string): string {
   return canonicalBody(Buffer.from(body, 'latin1')).toString('latin1')
@@ -49,6 +51,20 @@ for (const [what, body, canonical] of bodies)
     t.equal(canonicalText(body), canonical)
   })
 
+t.test('a long body is canonicalized as a short one is, wherever its pieces begin', async t => {
+  const lines = 'x'.repeat(70) + '  y \r\n'
+  const canonicalLines = 'x'.repeat(70) + ' y\r\n'
+  const emptyLines = '\r\n'.repeat(70_000)
+  for (const before of ['', 'a\r\n', `${'b'.repeat(997)}\r\n`]) {
+    const [body, canonical] = [before + lines.repeat(3_000), before + canonicalLines.repeat(3_000)]
+    t.ok(canonicalText(body) === canonical, 'lines')
+    t.ok(canonicalText(body + emptyLines) === canonical, 'and empty lines at the end')
+    t.ok(canonicalText(`${body + emptyLines}z`) === `${canonical + emptyLines}z\r\n`, 'and text after them')
+  }
+  t.ok(canonicalText(emptyLines) === '', 'empty lines alone')
+  t.throws(() => canonicalText('x'.repeat(200_000)), /998/)
+})
+
 t.test('header canonicalization changes only folding and white space', async t => {
   t.equal(canonicalField('SUBJect \t: a  b\r\n\t c \t'), 'subject:a b c')
   t.equal(canonicalField('X:\r\n y'), 'x:y')
@@ -65,7 +81,15 @@ t.test('a message is split at its first empty line', async t => {
   t.match(splitMessage(Buffer.from('\r\nbody')), { fields: [], body: Buffer.from('body') })
 })
 
-t.test('a message that relays would alter is not signable', async t => {
+t.test('a message that relays would alter is not signed', async t => {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const key: DkimKey = {
+    domain: 'a.example',
+    selector: 's',
+    algorithm: 'ed25519',
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+  const sign = (message: string) => signMessage(Buffer.from(message, 'latin1'), [key], 0)
   const refused: readonly (readonly [message: string, reason: RegExp])[] = [
     ['A: caf\xe9\r\n\r\n', /neither ASCII nor UTF-8/],
     ['A: caf\xe9\r\n', /7-bit/],
@@ -75,11 +99,18 @@ t.test('a message that relays would alter is not signable', async t => {
     ['A: b\r\n\r\nx\ry\r\n', /bare CR or LF/],
     ['A: b\r\n\r\nx\r', /bare CR or LF/],
     ['A: b\r\n\r\nx\r\r\n', /bare CR or LF/],
+    ['A: b\r\n\r\nx \ry\r\n', /bare CR or LF/],
+    ['A: b\r\n\r\nx \t\ny\r\n', /bare CR or LF/],
+    ['A: b\nc\r\n\r\nx\r\n', /bare CR or LF/],
+    [`A: ${'x'.repeat(996)}\r\n\r\n`, /998/],
     [`A: b\r\n\r\n${'x'.repeat(999)}\r\n`, /998/],
     [`A: b\r\n\r\n${'x'.repeat(999)}`, /998/],
   ]
-  for (const [message, reason] of refused)
+  for (const [message, reason] of refused) {
     t.throws(() => assertSignable(Buffer.from(message, 'latin1')), reason)
+    await t.rejects(sign(`From: a@a.example\r\n${message}`), reason)
+  }
+  await t.resolves(sign(`From: a@a.example\r\n\r\n${'x '.repeat(499)}\r\n${'y'.repeat(998)}`))
   t.doesNotThrow(() => assertSignable(Buffer.from('A: é\r\n\r\nb')))
   t.doesNotThrow(() => assertSignable(Buffer.from(`A: b\r\n\r\n${'x'.repeat(998)}\r\n${'y'.repeat(998)}`)))
 })

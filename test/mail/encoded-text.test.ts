@@ -7,7 +7,7 @@ import {
   QuotedPrintableWriter,
   type EncodedPiece,
 } from '../../src/mail/compose/encoded-text.js'
-import { canonicalBody } from '../../src/mail/dkim/dkim-sign.js'
+import { canonicalBody } from '../support/canonical-body.js'
 
 /** Numbers in [0, below), the same for the same seed (a linear congruential generator). */
 function numbers(seed: number): (below: number) => number {

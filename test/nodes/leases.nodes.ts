@@ -1,7 +1,7 @@
 /** Kinds of background work that two nodes share: all of it is done once, wherever it arises, also after one of them was killed. */
 import t from 'tap'
 import { LEASES, type LeaseName } from '../../src/cluster/leases.js'
-import { expireSign, openNodes } from '../support/program/nodes.js'
+import { expireSign, openNodes, standing } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 import { openReceiver } from '../webhooks/receiver.js'
 
@@ -35,6 +35,7 @@ t.test(
       if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
       return answer.body.data
     }
+    const seen = () => standing(first, [one, two], first.key)
     const count = (what: string) =>
       Number(first.sql<{ n: number }>(`select count(*)::int as n from ${what}`)[0]?.n)
     const people = await post('/lists', { name: 'News' })
@@ -50,7 +51,7 @@ t.test(
       const csv = ['email', ...addresses].join('\n')
       const before = count('contacts')
       await post(`/contacts/import?list_id=${people.id}`, csv, { 'Content-Type': 'text/csv' })
-      await until('the import', () => count('contacts') === before + contacts, 60_000)
+      await until('the import', () => count('contacts') === before + contacts, 60_000, seen)
       const { id } = await post('/campaigns', {
         ...{ name, subject: 'News', template_id: template.id, list_id: people.id },
       })
@@ -62,13 +63,15 @@ t.test(
       'all to be delivered',
       () => count("campaign_recipients where status = 'delivered'") === 40,
       60_000,
+      seen,
     )
-    await until('all to be tagged', () => count('contact_tags') === 40, 60_000)
+    await until('all to be tagged', () => count('contact_tags') === 40, 60_000, seen)
     await receiver.has(40)
     await until(
       'all to be counted',
       async () => (await two.get('/api/v1/analytics', key)).body.data?.delivered === 40,
       60_000,
+      seen,
     )
     await until(
       'the campaign to be completed',
@@ -83,12 +86,14 @@ t.test(
       'the rest to be delivered',
       () => count("messages where status = 'delivered'") === 40 + 70,
       60_000,
+      seen,
     )
-    await until('all to be tagged', () => count('contact_tags') === 70, 60_000)
+    await until('all to be tagged', () => count('contact_tags') === 70, 60_000, seen)
     await until(
       'all to be counted',
       async () => (await one.get('/api/v1/analytics', key)).body.data?.delivered === 110,
       60_000,
+      seen,
     )
     // Calls that were in flight when the node was killed are repeated.
     await until(

@@ -86,6 +86,8 @@ t.test('a server on the copy answers as the original did, and sends the mail tha
   const url = newDatabase(t)
   const there = await copyJson(original, 'sqlite:postroad.db', url)
   t.ok(there.filter(({ source }) => 'rows' in source && Number(source.rows) > 0).length > 20)
+  const published = psql(url, "select name from published_names where purpose = 'reports'")
+  t.same(published, ['mx.postroad.test'], 'reports to the former name are accepted after a move')
 
   const copied = install(t, { env: { ...env, POSTROAD_DATABASE_URL: url } })
   copied.writeConfig('')

@@ -11,13 +11,14 @@ import { until } from '../support/until.js'
 const PEOPLE = 1_000
 const TICK_MS = 250
 
-/** Every fourth has the plan pro; one row has no valid address. */
+/** Every fourth has the plan pro; one row has no valid address, and one a date that is none. */
 function csv(): string {
   const rows = Array.from(
     { length: PEOPLE },
-    (_, at) => `person${at}@recipient.example,Person,Number ${at},${at % 4 === 0 ? 'pro' : 'free'},${at}`,
+    (_, at) =>
+      `person${at}@recipient.example,Person,Number ${at},${at % 4 === 0 ? 'pro' : 'free'},${at},${at === 7 ? 'unknown' : '2024-03-01'}`,
   )
-  return ['Mail,First name,Last name,Tariff,Notes', ...rows, 'nobody,,,,'].join('\n')
+  return ['Mail,First name,Last name,Tariff,Notes,Since', ...rows, 'nobody,,,,,'].join('\n')
 }
 
 async function open(t: Test) {
@@ -33,7 +34,9 @@ async function open(t: Test) {
 t.test(
   'a file is imported, a segment counts who is in it, a contact is edited, deleted and restored',
   async t => {
-    const { page, go, inspect } = await open(t)
+    const { appliance, page, go, inspect } = await open(t)
+    const key = await appliance.makeKey()
+    await appliance.post('/api/v1/attributes', { name: 'Since', type: 'date' }, { key })
 
     await go('/contacts/import')
     await page
@@ -44,12 +47,15 @@ t.test(
     await page.getByLabel('What the column Tariff becomes').selectOption('attribute')
     await page.getByLabel('Name of the attribute').fill('plan')
     await page.getByLabel('What the column Notes becomes').selectOption('skip')
+    await page.getByText('Type: as declared (Dates)').waitFor({ state: 'attached' })
     await inspect('console-import')
     await page.getByRole('button', { name: 'Check first' }).click()
     const check = page.getByRole('region', { name: 'The check found' })
     await check.getByText('Would be created').waitFor()
     await check.getByRole('cell', { name: /the address/ }).waitFor()
     t.match(await check.innerText(), /Would be created\s+1,000/)
+    await check.getByText('As the attribute is declared').waitFor()
+    await check.getByText('1 value does not fit and stays text: line 9 (unknown).').waitFor()
     await inspect('console-import-check')
     await page.getByRole('button', { name: 'Start import' }).click()
     // The page before says this of the check.

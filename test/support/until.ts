@@ -6,17 +6,23 @@ import type { FakeClock } from '../../src/world/time/fake-clock.js'
 const LIMIT_MS = 20_000
 const LOOK_EVERY_MS = 10
 
-/** Polls until there is a result. @throws Error naming what did not come */
+/**
+ * Polls until there is a result.
+ *
+ * @param seen what to say besides when it did not come
+ * @throws Error naming what did not come
+ */
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
   limitMs = LIMIT_MS,
+  seen: () => string | Promise<string> = () => '',
 ): Promise<T> {
   const limit = performance.now() + limitMs
   for (;;) {
-    const seen = await look()
-    if (seen !== undefined && seen !== false) return seen
-    if (performance.now() > limit) throw new Error(`waited in vain for ${what}`)
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    if (performance.now() > limit) throw new Error([`waited in vain for ${what}`, await seen()].join('\n'))
     await sleep(LOOK_EVERY_MS)
   }
 }

@@ -5,6 +5,7 @@
  * Called by `postroad doctor`; asks through the resolver of the configuration. Never records what it found. Fails: never; a name server
  * that does not answer for one name is a warning.
  */
+import type { PublishedName } from '../../cluster/published-name-store.js'
 import type { Config } from '../../config/config.js'
 import { isAppliance } from '../../core/owner.js'
 import { checkDomain } from '../../deliverability/domains/verify-domain.js'
@@ -16,6 +17,7 @@ import { isSameAddress } from '../../world/net/ip-address.js'
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
 import { reversedOctets, reverseName } from '../../world/dns/reverse-name.js'
 import type { World } from '../../world/world.js'
+import { reportAddressOf } from '../published-names.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 import { dial, PROBE_DOMAIN } from './port-checks.js'
 import { spfChecks, type SpfSenders, type SpfSubject } from './spf-check.js'
@@ -57,7 +59,7 @@ export async function sendingAddresses(parts: DnsParts, workspaceId: string): Pr
 export function dnsTasks(parts: DnsParts, senders: Senders): Task[] {
   const { ofHostname, addresses } = senders
   const { config, resolver } = parts
-  const { hostname, mta } = config
+  const { hostname, inbound, mta } = config
   const returnPath: SpfSubject = { name: 'dns.spf', domain: mta.returnPathDomain, role: 'return path' }
   const hello: SpfSubject = { name: 'dns.spf_hello', domain: hostname, role: 'hello' }
   return [
@@ -68,6 +70,9 @@ export function dnsTasks(parts: DnsParts, senders: Senders): Task[] {
       run: async () => Promise.all((await addresses).map(one => pointerCheck(one, hostname, resolver))),
     },
     { name: 'dns.return_path', run: () => returnPathCheck(mta.returnPathDomain, hostname, resolver) },
+    ...(inbound.reportDomain.toLowerCase() === hostname.toLowerCase()
+      ? []
+      : [{ name: 'dns.reports', run: () => reportDomainCheck(config, resolver) }]),
     ...[returnPath, hello].map(subject => ({
       name: subject.name,
       run: async () => spfChecks(subject, await spfSenders(config, senders), resolver),
@@ -83,16 +88,20 @@ export function dnsTasks(parts: DnsParts, senders: Senders): Task[] {
   ]
 }
 
-/** @param domains sending domains of all workspaces, and that of `mta.shared_address` */
+/**
+ * @param domains sending domains of all workspaces, and that of `mta.shared_address`
+ * @param published names of all nodes, former ones too
+ */
 export function domainTasks(
   { config, resolver }: DnsParts,
   senders: Senders,
   domains: readonly Domain[],
+  published: readonly PublishedName[],
 ): Task[] {
   return domains.flatMap(domain => {
     const subject = domain.domain
     const spf: SpfSubject = { name: 'spf', domain: subject, role: 'from' }
-    const records = { name: 'domain', subject, run: () => domainCheck(domain, config, resolver) }
+    const records = { name: 'domain', subject, run: () => domainCheck(domain, config, resolver, published) }
     return [
       ...(isAppliance(domain.owner) ? [] : [records]),
       ...(domain.isVouched && !isAppliance(domain.owner)
@@ -246,6 +255,30 @@ async function returnPathCheck(domain: string, hostname: string, resolver: Resol
     : fail(name, `mail to ${domain} goes to ${hosts.join(', ')}: bounces do not come back`, fix)
 }
 
+/** Without an MX, mail goes to the addresses of the name (RFC 5321 §5.1). */
+async function reportDomainCheck(config: Config, resolver: Resolver): Promise<Check> {
+  const name = 'dns.reports'
+  const domain = config.inbound.reportDomain
+  const answers = await Promise.all([resolver.mx(domain), resolver.ipv4(domain), resolver.ipv6(domain)])
+  const [hosts, ...addresses] = answers
+  if (recordsOf(hosts).length > 0)
+    return ok(
+      name,
+      `DMARC reports to ${domain} go to ${recordsOf(hosts)
+        .map(({ exchange }) => exchange)
+        .join(', ')}`,
+    )
+  const found = addresses.flatMap(recordsOf)
+  if (found.length > 0) return ok(name, `DMARC reports to ${domain} go to ${found.join(', ')}`)
+  return answers.some(({ kind }) => kind === 'unavailable')
+    ? warn(name, `no answer for the MX and the addresses of ${domain}`, 'try again later')
+    : fail(
+        name,
+        `${domain} has neither an MX nor an address: DMARC reports do not arrive`,
+        `publish: ${domain}. IN MX 10 ${config.hostname}.`,
+      )
+}
+
 /** Where the appliance answers for the zone, questions have to come to it. */
 async function delegationCheck({ dns, hostname }: Config, resolver: Resolver): Promise<Check> {
   const name = 'dns.dkim_zone'
@@ -265,13 +298,18 @@ async function delegationCheck({ dns, hostname }: Config, resolver: Resolver): P
     : fail(name, `${zone} is delegated to ${servers.join(', ')}, not to ${hostname}`, fix)
 }
 
-async function domainCheck(domain: Domain, config: Config, resolver: Resolver): Promise<Check> {
-  const { hostname } = config
+async function domainCheck(
+  domain: Domain,
+  config: Config,
+  resolver: Resolver,
+  published: readonly PublishedName[],
+): Promise<Check> {
+  const reportAddress = reportAddressOf(config)
   const { dkimZone } = config.dns
   const name = `domain ${domain.domain}`
   if (domain.isVouched) return ok(name, 'vouched for by the operator; DNS is not asked')
   const { verdict, findings } = await checkDomain(domain, dkimZone, resolver)
-  const records = dnsRecords({ ...domain, findings }, dkimZone, `dmarc@${hostname}`)
+  const records = dnsRecords({ ...domain, findings }, dkimZone, reportAddress)
   const wrong = records.filter(({ required, status }) => required && status !== 'verified')
   const look = `postroad domain show ${domain.domain} --workspace ${domain.owner}`
   if (verdict === 'unknown') return warn(name, 'name servers do not answer', 'try again later')
@@ -289,9 +327,32 @@ async function domainCheck(domain: Domain, config: Config, resolver: Resolver): 
       `publish them in ${dkimZone}: postroad dns zone`,
     )
   const dmarc = records.find(({ purpose }) => purpose === 'dmarc')
-  return dmarc && dmarc.status !== 'verified'
-    ? warn(name, 'it has no DMARC record', `publish: ${dmarc.name}. IN TXT "${dmarc.value}"`)
-    : ok(name, 'verification, DKIM and DMARC are in DNS')
+  if (dmarc && dmarc.status !== 'verified')
+    return warn(name, 'it has no DMARC record', `publish: ${dmarc.name}. IN TXT "${dmarc.value}"`)
+  const former = formerReportAddress(dmarc?.found ?? [], reportAddress, published)
+  return former === undefined
+    ? ok(name, 'verification, DKIM and DMARC are in DNS')
+    : warn(
+        name,
+        `its DMARC record asks for reports at ${former}, a former address; they are accepted as long as that name leads here`,
+        `in ${dmarc?.name}, replace it by mailto:${reportAddress}`,
+      )
+}
+
+/** @returns the address of ours that records name, unless they name the current one too */
+function formerReportAddress(
+  records: readonly string[],
+  current: string,
+  published: readonly PublishedName[],
+): string | undefined {
+  const named = new Set(
+    records
+      .join(' ')
+      .toLowerCase()
+      .match(/dmarc@[a-z0-9.-]+/g),
+  )
+  if (named.has(current)) return undefined
+  return published.map(({ name }) => `dmarc@${name}`).find(address => named.has(address))
 }
 
 /** CNAMEs that are right lead to nothing as long as nobody serves our zone. */

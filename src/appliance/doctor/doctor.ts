@@ -3,6 +3,7 @@
  *
  * All checks run at the same time and end within `LIMIT_MS`; results are reported as checks finish. Changes nothing.
  */
+import { listPublishedNames } from '../../cluster/published-name-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
 import { SchemaError } from '../../db/migrate.js'
@@ -14,6 +15,7 @@ import { acmeChecks } from './acme-check.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 import { dnsTasks, domainTasks, findSenders } from './dns-checks.js'
 import { Examination } from './examination.js'
+import { namesChecks } from './names-check.js'
 import { configChecks, diskCheck, schemaCheck, serverCheck, stateChecks } from './machine-checks.js'
 import { portTasks } from './port-checks.js'
 import { checkPublicUrl, type PublicUrlCheck } from './public-url.js'
@@ -50,7 +52,8 @@ export async function examine(request: ExamineRequest): Promise<Check[]> {
   const senders = findSenders(parts)
   const domainsOf = async ({ database }: Appliance) => {
     const { items } = await listDomainsOfAll(database.reader, {}, ALL_DOMAINS)
-    examination.start(...domainTasks(parts, senders, items))
+    const published = await listPublishedNames(database.reader)
+    examination.start(...domainTasks(parts, senders, items, published))
   }
   examination.start(
     ...machineTasks(request),
@@ -93,7 +96,12 @@ async function databaseChecks(
       const schema = await schemaCheck(appliance)
       // The others read its tables.
       if (schema.status === 'fail') return [schema]
-      const checks = [schema, ...(await stateChecks(appliance)), ...(await acmeChecks(appliance))]
+      const checks = [
+        schema,
+        ...(await stateChecks(appliance)),
+        ...(await namesChecks(appliance)),
+        ...(await acmeChecks(appliance)),
+      ]
       await startDomains(appliance)
       return checks
     } finally {

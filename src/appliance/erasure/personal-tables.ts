@@ -128,6 +128,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'media_parts',
   'nodes',
   'drained_nodes',
+  'published_names',
   // Accounts of the people who run the appliance, removed with `operator remove`.
   'operators',
   'operator_challenges',

@@ -73,7 +73,7 @@ export function openServerResources(given: Given, closing: AsyncDisposableStack)
   // Inbound mail that is in hand is processed before the consumers of its events stop.
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
-  closing.defer(() => inbound.stopCounting())
+  closing.defer(() => inbound.stopFollowing())
   const retentions = resources.flatMap(({ retention = [] }) => retention)
   const jobs = new JobGroups(
     {

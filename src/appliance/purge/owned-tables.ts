@@ -224,6 +224,7 @@ export const APPLIANCE_TABLES: readonly string[] = [
   'login_failures',
   'nodes',
   'drained_nodes',
+  'published_names',
   'restore_holds',
   'site_uses',
   'split_destinations',

@@ -183,7 +183,7 @@ export class ActiveImport {
 
   private readerOf(columns: readonly Column[], isScan: boolean): ImportReader {
     const { spawn, database } = this.parts
-    const { hasHeading, order, everyRow, types, rules } = this.one.options
+    const { hasHeading, order, everyRow, types, rules, declared } = this.one.options
     return new ImportReader(
       spawn,
       {
@@ -194,6 +194,7 @@ export class ActiveImport {
         everyRow,
         types,
         rules,
+        declared,
         isScan,
         skip: isScan ? 0 : this.rowsDone,
       },

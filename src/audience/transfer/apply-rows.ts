@@ -70,7 +70,11 @@ export async function applyRows(
   const suppressed = await suppressRows(context, imported)
   if (!options.makesContacts) return { counts: suppressed, refused: [] }
   const known = await findKnown(context, imported)
-  const { changes, refused } = changesBy(imported, known, { at, isTyped: options.everyRow.isTyped })
+  const { changes, refused } = changesBy(imported, known, {
+    at,
+    isTyped: options.everyRow.isTyped,
+    declared: new Set(options.declared.map(([name]) => name)),
+  })
   for (const { email } of refused) known.delete(email)
   const rows = refused.length === 0 ? imported : imported.filter(row => !refused.includes(row))
   const made = await makeContacts(
@@ -150,17 +154,25 @@ async function makeContacts(
   return made.map(contact => bounced.get(contact.seq)?.after ?? contact)
 }
 
+/** When an imported value replaces one that reads the same. */
+interface KnownValueRules {
+  /** Cells of our own export keep their types. */
+  readonly isTyped: boolean
+  /** Names of attributes with a declared type. */
+  readonly declared: ReadonlySet<string>
+}
+
 /** Updates of existing contacts, and rows that would exceed a contact's limits. */
 function changesBy(
   rows: readonly ImportedContact[],
   known: ReadonlyMap<string, Contact>,
-  { at, isTyped }: { readonly at: number; readonly isTyped: boolean },
+  { at, ...rules }: KnownValueRules & { readonly at: number },
 ): { readonly changes: readonly ContactChange[]; readonly refused: readonly ImportedContact[] } {
   const [changes, refused]: [ContactChange[], ImportedContact[]] = [[], []]
   for (const row of rows) {
     const before = known.get(row.email)
     if (!before) continue
-    const attributes = attributesBy(row, before, isTyped)
+    const attributes = attributesBy(row, before, rules)
     if (!attributes) refused.push(row)
     else {
       const after = changedBy(row, before, attributes, at)
@@ -174,9 +186,9 @@ function changesBy(
 function attributesBy(
   { attributes: imported }: ImportedContact,
   { attributes }: Contact,
-  isTyped: boolean,
+  rules: KnownValueRules,
 ): Attributes | undefined {
-  const changed = imported ? changedValues(attributes, imported, isTyped) : {}
+  const changed = imported ? changedValues(attributes, imported, rules) : {}
   if (Object.keys(changed).length === 0) return attributes
   return isWithinBounds(attributes, changed) ? mergeAttributes(attributes, changed) : undefined
 }
@@ -200,13 +212,19 @@ function changedBy(
 
 /**
  * Drops values equal to the existing ones. The text "5" changes no number 5, since a file has only text; the number 5 that a column was
- * recognized to hold replaces the text of an earlier import. Our own export gives back what it took from this text.
+ * recognized to hold replaces the text of an earlier import. Our own export gives back what it took from this text. A declared attribute
+ * takes the type of the imported value, so that importing a file again converts what contacts have.
  */
-function changedValues(before: Attributes, imported: Attributes, isTyped: boolean): Attributes {
+function changedValues(
+  before: Attributes,
+  imported: Attributes,
+  { isTyped, declared }: KnownValueRules,
+): Attributes {
   return Object.fromEntries(
     Object.entries(imported).filter(([name, value]) => {
       const known = before[name]
       if (!Object.hasOwn(before, name) || attributeText(known) !== attributeText(value)) return true
+      if (declared.has(name)) return typeof known !== typeof value
       return !isTyped && typeof known === 'string' && typeof value !== 'string'
     }),
   )

@@ -5,11 +5,13 @@ import { formatSize } from '../../core/units.js'
 import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import type { Waiting } from '../../core/waiting.js'
 import { Id, IdOrNull, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import type { DeclaredTypes } from '../attributes/declared-values.js'
 import { refusal } from '../checks.js'
 import { IMPORT_STATUSES, MAX_ROWS, type Column, type Import, type Mapping } from './import.js'
 import { DATE_ORDERS } from './reading/cell-dates.js'
 import { DECIMAL_MARKS } from './reading/cell-numbers.js'
 import { COLUMN_TYPES, type TypeRules } from './reading/column-types.js'
+import { declaredType } from './reading/columns.js'
 import { PRESET_CHOICES, PRESETS } from './reading/presets.js'
 import { MAX_FILE_OCTETS } from './receive-file.js'
 
@@ -20,8 +22,9 @@ export const FIELDS = {
     'Fields of columns that are not recognized by name, as a JSON object: `{"Mail": "email", "Plan": "attributes.plan", "Notes": null}`. ' +
     'null skips a column.',
   types:
-    'Types of attribute columns, as a JSON object: `{"Spent": "number", "Born": "date", "Code": "text"}`; text, number, date or boolean. ' +
-    'By default found in the cells: a type is used if it fits the whole column. Rows with other cells in a column of a given type are rejected.',
+    'Types of attribute columns, as a JSON object: `{"Spent": "number", "Born": "date", "Code": "text"}`; text, number, date, boolean or ' +
+    'list. By default the declared type of the attribute, else found in the cells: a type is used if it fits the whole column. Rows with ' +
+    'other cells in a column of a given type are rejected. A given type wins over the declared one.',
   decimal:
     'Decimal mark of numbers: `point` or `comma`. By default found; needed for columns like 1,234 that may be either.',
   date_format:
@@ -72,13 +75,13 @@ const ImportColumn = Type.Object(
     field: TextOrNull({ description: 'Null if the column is skipped.' }),
     type: orNull(Type.Enum([...COLUMN_TYPES]), {
       description:
-        'Of an attribute: given, or found in its cells. Numbers and booleans are stored as such, dates as `2024-03-01`. Null for other ' +
+        'Of an attribute: given, declared, or found in its cells. Numbers and booleans are stored as such, dates as `2024-03-01`. Null for other ' +
         'columns, for those of our own export, and until the file was looked through.',
     }),
     decimal: orNull(Type.Enum([...DECIMAL_MARKS]), { description: 'Decimal mark of numbers that have one.' }),
     date_format: orNull(Type.Enum([...DATE_ORDERS]), { description: 'Order of year, month and day.' }),
     examples: Type.Array(Type.Object({ cell: Type.String(), value: Type.String() }), {
-      description: 'First cells as written, and what they become. None of text.',
+      description: 'First cells as written, and what they become. None of text and lists.',
     }),
     ambiguous: orNull(Type.Enum(['decimal', 'date_format']), {
       description:
@@ -91,6 +94,23 @@ const ImportColumn = Type.Object(
         cell: TextOrNull({ description: 'That cell, if it is short.' }),
       }),
       { description: 'The column stays text, though most of its cells are of this type.' },
+    ),
+    declared: orNull(Type.Enum([...COLUMN_TYPES]), {
+      description:
+        'Declared type of the attribute. The column is read as this type unless `types` gives another.',
+    }),
+    misfits: orNull(
+      Type.Object({
+        count: Type.Integer(),
+        examples: Type.Array(
+          Type.Object({
+            line: Type.Integer(),
+            cell: TextOrNull({ description: 'The cell, if it is short.' }),
+          }),
+          { description: 'The first three.' },
+        ),
+      }),
+      { description: 'Of a column read as its declared type: cells that do not fit it, which stay text.' },
     ),
   },
   { title: 'ImportColumn' },
@@ -144,7 +164,8 @@ export const ABOUT_IMPORTS =
   'Existing contacts are updated as by an upsert. `Subscribed` set to no (false, 0, unsubscribed) unsubscribes; ' +
   'yes applies to new contacts only, so unsubscribed and suppressed contacts stay so. If an address occurs more than ' +
   'once, the first row counts and the others are rejected. After the first few thousand, rows are not processed in file order.\n\n' +
-  'An attribute column becomes numbers (`1.234,50 €`), dates (`01.03.2024`, `March 1, 2024`) or booleans (`ja`, `no`) if one way of reading ' +
+  'A column whose attribute has a declared type (`/attributes`) is read as that type; cells that do not fit stay text, and `misfits` counts ' +
+  'them. A list is separated by commas or semicolons, or a JSON array. Any other attribute column becomes numbers (`1.234,50 €`), dates (`01.03.2024`, `March 1, 2024`) or booleans (`ja`, `no`) if one way of reading ' +
   'fits all its cells; otherwise it stays text, as do codes with leading zeros, telephone numbers and more than 15 digits. `columns` shows ' +
   'what was found, in a dry run too; `types`, `decimal` and `date_format` change it.\n\n' +
   '`preset` reads exports of listmonk, Mailchimp, SendGrid, Postmark, Brevo and Postal. Addresses marked there as blocklisted, bounced, ' +
@@ -208,6 +229,7 @@ export function readFlag(text: string | undefined, path: string): boolean {
 
 export function importToApi(one: Import, waiting: Waiting | undefined): Static<typeof ImportSchema> {
   const isDone = one.status === 'completed'
+  const declared: DeclaredTypes = new Map(one.options.declared)
   return {
     id: one.id,
     status: one.status,
@@ -218,7 +240,7 @@ export function importToApi(one: Import, waiting: Waiting | undefined): Static<t
     dry_run: one.options.isDryRun,
     list_id: one.options.listId,
     tags: [...one.options.tags],
-    columns: one.options.columns.map(columnToApi),
+    columns: one.options.columns.map(column => columnToApi(column, declared)),
     progress: isDone
       ? 1
       : one.octets === 0
@@ -238,13 +260,15 @@ export function importToApi(one: Import, waiting: Waiting | undefined): Static<t
   }
 }
 
-function columnToApi({ name, field, found }: Column): Static<typeof ImportColumn> {
+function columnToApi(column: Column, declared: DeclaredTypes): Static<typeof ImportColumn> {
+  const { name, field, found } = column
   const {
     type = null,
     decimal = null,
     dateFormat = null,
     ambiguous = null,
     almost = null,
+    misfits = null,
     examples = [],
   } = found ?? {}
   return {
@@ -256,5 +280,7 @@ function columnToApi({ name, field, found }: Column): Static<typeof ImportColumn
     examples: examples.map(example => ({ ...example })),
     ambiguous,
     almost: almost && { ...almost },
+    declared: declaredType(column, declared) ?? null,
+    misfits: misfits && { count: misfits.count, examples: misfits.examples.map(one => ({ ...one })) },
   }
 }

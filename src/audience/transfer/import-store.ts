@@ -71,6 +71,7 @@ const NO_OPTIONS: ImportOptions = {
   mapping: {},
   types: {},
   rules: {},
+  declared: [],
   areTypesFound: true,
   columns: [],
   hasHeading: true,

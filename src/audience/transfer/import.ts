@@ -5,6 +5,7 @@
  *                queued | processing -> cancelled
  */
 
+import type { AttributeType } from '../attributes/declared-values.js'
 import type { ColumnType, ColumnTypeName, TypeRules } from './reading/column-types.js'
 import type { SuppressionReason } from '../../deliverability/suppressions/suppression-store.js'
 
@@ -55,6 +56,8 @@ export interface ImportOptions {
   /** Requested, by column name. */
   readonly types: Readonly<Record<string, ColumnTypeName>>
   readonly rules: TypeRules
+  /** Types of attributes declared when the file was received, by name of the attribute: those that the file can use. */
+  readonly declared: readonly (readonly [string, AttributeType])[]
   /** Whether `columns` have what was found. */
   readonly areTypesFound: boolean
   readonly columns: readonly Column[]

@@ -10,6 +10,7 @@ import type { Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { MessageSpool } from '../../mail/message-spool.js'
 import { streamDecoder } from '../../mail/mime/charset.js'
+import { findDeclaredTypes } from '../attributes/attribute-store.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
 import { findStaticList } from '../lists/lists.js'
@@ -24,7 +25,14 @@ import {
 } from './import-store.js'
 import { FileCharset } from './reading/file-charset.js'
 import { refusalOfKind } from './reading/file-kind.js'
-import { isColumnOfType, readHeading, readMapping, readTypes, type Heading } from './reading/columns.js'
+import {
+  isColumnOfType,
+  readHeading,
+  readMapping,
+  readTypes,
+  usedTypes,
+  type Heading,
+} from './reading/columns.js'
 import type { TypeRules } from './reading/column-types.js'
 import type { PresetChoice } from './reading/presets.js'
 import { readTags } from './reading/read-row.js'
@@ -105,6 +113,7 @@ export async function receiveFile(
     if (!maySuppress) refuseToSuppress(heading)
     const { columns, everyRow, makesContacts } = heading
     const types = readTypes(given.types ?? {}, columns)
+    const declaredTypes = await findDeclaredTypes(database.reader, workspaceId)
     const options: ImportOptions = {
       isDryRun,
       listId: listId ?? null,
@@ -113,7 +122,10 @@ export async function receiveFile(
       columns,
       types,
       rules: given.rules ?? {},
-      areTypesFound: !makesContacts || !columns.some(column => isColumnOfType(column, types, everyRow)),
+      declared: usedTypes(declaredTypes, columns),
+      areTypesFound:
+        !makesContacts ||
+        !columns.some(column => isColumnOfType(column, { types, declared: declaredTypes, everyRow })),
       hasHeading: heading.hasHeading,
       order: 'address',
       preset: heading.preset,

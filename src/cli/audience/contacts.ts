@@ -149,7 +149,7 @@ function importCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
     )
     .option(
       '--type <column=type...>',
-      'type of an attribute column, if not found in its cells: text, number, date, boolean',
+      'type of an attribute column, if neither declared nor found in its cells: text, number, date, boolean, list',
     )
     .option('--decimal <mark>', 'decimal mark of numbers, if not found: point or comma')
     .option('--date-format <order>', 'order of day and month in dates, if not found: DMY or MDY')
@@ -234,6 +234,8 @@ function foundText({
   date_format: order,
   ambiguous,
   almost,
+  declared,
+  misfits,
   examples,
 }: ImportedColumn): string[] {
   const [first] = examples
@@ -247,13 +249,22 @@ function foundText({
     return [
       `${name}: text, since line ${almost.line} is no ${almost.type}${almost.cell === null ? '' : ` (${almost.cell})`}, though most are`,
     ]
-  if (type === null || type === 'text') return []
+  if (type === null || (type === 'text' && declared === null)) return []
   const how = [
-    type,
+    misfits === null ? type : `${type} as declared`,
+    ...(misfits === null && declared !== null && declared !== type ? [`declared as ${declared}`] : []),
     ...(decimal === null ? [] : [`decimal ${decimal}`]),
     ...(order === null ? [] : [order]),
   ].join(', ')
-  return [`${name}: ${how}${first ? ` (${first.cell} is ${first.value})` : ''}`]
+  const unfit = (misfits?.examples ?? [])
+    .map(({ line, cell }) => `line ${line}${cell === null ? '' : ` (${cell})`}`)
+    .join(', ')
+  return [
+    `${name}: ${how}${first ? ` (${first.cell} is ${first.value})` : ''}`,
+    ...(misfits && misfits.count > 0
+      ? [`${name}: ${misfits.count} ${misfits.count === 1 ? 'cell stays' : 'cells stay'} text: ${unfit}`]
+      : []),
+  ]
 }
 
 /** @returns undefined for none @throws UsageError */

@@ -1,5 +1,17 @@
 /** The `[submission]`, `[inbound]` and `[tls]` sections of the configuration. See `schema.ts`. */
-import { choice, duration, flag, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
+import {
+  choice,
+  duration,
+  flag,
+  integer,
+  list,
+  optionalParsed,
+  parsed,
+  parsedOrDerived,
+  size,
+  table,
+  text,
+} from './fields.js'
 import { parseDomain, parseHostAndPort, parseMailAddress, parseNetwork, parseWebUrl } from './values.js'
 
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:2525 or [::1]:2525', { description: '' })
@@ -99,6 +111,14 @@ export const INBOUND_SECTION = table(
       description:
         'Hostnames of all nodes, where a load balancer may lead to any of them: each then receives mail to postmaster@, abuse@, fbl@, dmarc@ and tlsrpt@ ' +
         'the hostname of another.',
+    }),
+    report_domain: parsedOrDerived(parseDomain, 'a domain name', {
+      default: '',
+      fromHostname: hostname => hostname,
+      example: 'mail.example.com',
+      description:
+        'Domain of the address that DMARC records name for reports: dmarc@ it. It must be the same on every node, and lead to all of them. ' +
+        'Empty: the hostname. A former one is still accepted.',
     }),
     keep: duration({
       default: '7d',

@@ -283,4 +283,7 @@ bbf903159efc 0854e681caa8 table webhook_attempts
 45253c0e8479 cf8049799555 index campaigns_under_way
 459fe5e24f49 ccf96c31f5b7 table campaigns
 `,
+  '0010-published-names': `
+45a0a3719bae d9cb4bdc0bf2 table published_names
+`,
 }

@@ -127,6 +127,8 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     examples: [{ cell: '1.234,50 €', value: '1234.5' }],
     ambiguous: null,
     almost: null,
+    declared: 'number',
+    misfits: { count: 1, examples: [{ line: 17, cell: 'unknown' }] },
   },
   RejectedRow: { line: 17, reason: 'the address has no @', value: 'ann.example.com' },
   NamedReference: { id: IDS.list, name: 'Newsletter' },

@@ -80,12 +80,15 @@ export async function signMessage(
   knownBody?: Buffer,
 ): Promise<Buffer> {
   if (keys.length === 0) return prepend(unsigned, message)
-  assertSignable(knownBody === undefined ? message : headerOf(message))
   const { fields, body } = splitMessage(message)
+  const header = message.subarray(0, message.length - body.length)
+  assertCharset(knownBody === undefined ? message : header)
+  assertLines(header)
+  const hash = createHash('sha256')
+  if (knownBody === undefined) canonicalizeBody(body, piece => hash.update(piece))
+  else hash.update(knownBody)
   const { names, canonical } = selectFields(fields)
-  const bodyHash = createHash('sha256')
-    .update(knownBody ?? canonicalBody(body))
-    .digest('base64')
+  const bodyHash = hash.digest('base64')
   const signatures = await Promise.all(
     keys.map(async key => {
       const field = signatureField(key, signedAt, names, bodyHash)
@@ -218,19 +221,34 @@ interface MessageParts {
  * §3.5).
  */
 export function assertSignable(message: Buffer): void {
-  if (!isAscii(message)) assertUtf8Header(message)
+  assertCharset(message)
+  assertLines(message)
+}
+
+function assertLines(octets: Buffer): void {
   let lineStart = 0
-  for (let at = 0; at < message.length; at++) {
-    const octet = message[at] as number
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
     // A single comparison for nearly every octet.
     if (octet > CR || (octet !== CR && octet !== LF)) continue
-    if (octet === LF || message[at + 1] !== LF) throw new Error('not signable: bare CR or LF in the message')
-    if (at - lineStart > MAX_LINE_OCTETS) throw new Error('not signable: line longer than 998 octets')
+    if (octet === LF || octets[at + 1] !== LF) throw bareLineEnd()
+    if (at - lineStart > MAX_LINE_OCTETS) throw longLine()
     at++
     lineStart = at + 1
   }
-  if (message.length - lineStart > MAX_LINE_OCTETS)
-    throw new Error('not signable: line longer than 998 octets')
+  if (octets.length - lineStart > MAX_LINE_OCTETS) throw longLine()
+}
+
+function bareLineEnd(): Error {
+  return new Error('not signable: bare CR or LF in the message')
+}
+
+function longLine(): Error {
+  return new Error('not signable: line longer than 998 octets')
+}
+
+function assertCharset(message: Buffer): void {
+  if (!isAscii(message)) assertUtf8Header(message)
 }
 
 function assertUtf8Header(message: Buffer): void {
@@ -249,12 +267,6 @@ export function splitMessage(message: Buffer): MessageParts {
     fields: header.split(/\r\n(?![ \t])/).filter(field => field !== ''),
     body: end < 0 ? message.subarray(message.length) : message.subarray(end + 4),
   }
-}
-
-/** Includes the empty line; or the whole message without one. */
-function headerOf(message: Buffer): Buffer {
-  const end = message.indexOf('\r\n\r\n')
-  return end < 0 ? message : message.subarray(0, end + '\r\n\r\n'.length)
 }
 
 export function fieldName(field: string): string {
@@ -278,62 +290,59 @@ export function canonicalField(field: string): string {
   return `${fieldName(field)}:${value.slice(start, end)}`
 }
 
+/** With room for a line beyond what is passed on at once. */
+const PIECE_OCTETS = 65_536
+const canonical = Buffer.alloc(PIECE_OCTETS + MAX_LINE_OCTETS + 2)
+const EMPTY_LINES = Buffer.alloc(PIECE_OCTETS, '\r\n')
+
 /**
- * Relaxed body canonicalization (RFC 6376 §3.4.4).
+ * Relaxed body canonicalization (RFC 6376 §3.4.4). The only pass over the body of a long message, where a second one would cost as much as a
+ * signature.
  *
- * @returns a view of the body if nothing changed, as for most mail
+ * @param put takes the canonical body in pieces, each valid only during the call
+ * @throws Error if a line would not arrive unchanged
  */
-export function canonicalBody(body: Buffer): Buffer {
-  const end = endOfText(body)
-  if (end === 0) return body.subarray(0, 0)
-  if (end + 2 <= body.length && hasCanonicalSpace(body, end)) return body.subarray(0, end + 2)
-  return rewrite(body, end)
-}
-
-function endOfText(body: Buffer): number {
-  let end = body.length
-  while (end >= 2 && body[end - 1] === LF && body[end - 2] === CR) end -= 2
-  return end
-}
-
-function hasCanonicalSpace(body: Buffer, end: number): boolean {
-  for (let at = 0; at < end; at++) {
-    const octet = body[at] as number
-    // A single comparison for nearly every octet.
-    if (octet > SP) continue
-    if (octet === TAB) return false
-    if (octet !== SP) continue
-    const next = body[at + 1] as number
-    if (next === SP || next === TAB || isLineEnd(body, at + 1)) return false
-  }
-  return true
-}
-
-function isLineEnd(body: Buffer, at: number): boolean {
-  return body[at] === CR && body[at + 1] === LF
-}
-
-/** @param end end of the last line of text */
-function rewrite(body: Buffer, end: number): Buffer {
-  const canonical = Buffer.allocUnsafe(end + 2)
-  let length = 0
-  for (let at = 0; at < end; at++) {
-    const octet = body[at] as number
-    if (octet !== SP && octet !== TAB) {
-      canonical[length++] = octet
-      continue
+export function canonicalizeBody(body: Buffer, put: (piece: Buffer) => void): void {
+  const end = body.length
+  /** Lines that are left out if no text follows. */
+  let emptyLines = 0
+  let hasText = false
+  const putPiece = (length: number): void => {
+    let textEnd = length
+    while (textEnd >= 2 && canonical[textEnd - 1] === LF && canonical[textEnd - 2] === CR) textEnd -= 2
+    if (textEnd > 0) {
+      hasText = true
+      for (; emptyLines > 0; emptyLines -= PIECE_OCTETS / 2) put(EMPTY_LINES.subarray(0, 2 * emptyLines))
+      emptyLines = 0
+      put(canonical.subarray(0, textEnd))
     }
-    while (at + 1 < end && (body[at + 1] === SP || body[at + 1] === TAB)) at++
-    // White space at the end of a line or of the body is dropped.
-    if (at + 1 < end && !isLineEnd(body, at + 1)) canonical[length++] = SP
+    emptyLines += (length - textEnd) / 2
   }
-  // Lines of white space only may have become trailing empty lines.
-  while (length >= 2 && canonical[length - 1] === LF && canonical[length - 2] === CR) length -= 2
-  return length === 0 ? canonical.subarray(0, 0) : withLineEnd(canonical, length)
-}
-
-function withLineEnd(octets: Buffer, length: number): Buffer {
-  octets[length] = CR
-  octets[length + 1] = LF
-  return octets.subarray(0, length + 2)
+  let length = 0
+  let lineStart = 0
+  for (let at = 0; at < end; at++) {
+    const octet = body[at] as number
+    // A single comparison for most octets.
+    if (octet > SP) canonical[length++] = octet
+    else if (octet === SP || octet === TAB) {
+      while (at + 1 < end && (body[at + 1] === SP || body[at + 1] === TAB)) at++
+      // White space at the end of a line or of the body is dropped.
+      if (at + 1 < end && body[at + 1] !== CR) canonical[length++] = SP
+    } else if (octet === CR) {
+      if (body[at + 1] !== LF) throw bareLineEnd()
+      if (at - lineStart > MAX_LINE_OCTETS) throw longLine()
+      canonical[length++] = CR
+      canonical[length++] = LF
+      at++
+      lineStart = at + 1
+      if (length >= PIECE_OCTETS) {
+        putPiece(length)
+        length = 0
+      }
+    } else if (octet === LF) throw bareLineEnd()
+    else canonical[length++] = octet
+  }
+  if (end - lineStart > MAX_LINE_OCTETS) throw longLine()
+  putPiece(length)
+  if (hasText) put(EMPTY_LINES.subarray(0, 2))
 }

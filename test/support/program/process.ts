@@ -23,11 +23,11 @@ import {
   migratedUrl,
   newDatabase,
   POSTGRES_SERVER,
-  psql,
   reusedDatabase,
   reusing,
 } from '../db/real-postgres.js'
 import type { ReusedDatabases } from '../db/reused-databases.js'
+import { rowsInPlace } from '../db/statements-in-place.js'
 import { clientOf, type Client } from '../api/client.js'
 import { until } from '../until.js'
 
@@ -272,23 +272,21 @@ function sqliteRows(file: string, statement: string): unknown[] {
 
 function postgresRows(url: string, statement: string): unknown[] {
   if (!/^select\b/i.test(statement)) {
-    psql(url, statement)
+    rowsInPlace(url, statement)
     return []
   }
-  return psql(url, `select row_to_json(one) from (${statement}) as one`).map(
-    row => JSON.parse(row) as unknown,
-  )
+  // As text, so that no type depends on the driver.
+  const rows = rowsInPlace(url, `select row_to_json(one)::text from (${statement}) as one`)
+  return rows.map(([row]) => JSON.parse(String(row)) as unknown)
 }
 
 function countPostgresRows(url: string): Record<string, number> {
-  const rows = psql(
+  const rows = rowsInPlace(
     url,
-    `select table_name, (xpath('/row/c/text()', query_to_xml(format('select count(*) as c from %I', table_name), false, true, '')))[1]
+    `select table_name, (xpath('/row/c/text()', query_to_xml(format('select count(*) as c from %I', table_name), false, true, '')))[1]::text
       from information_schema.tables where table_schema = 'public'`,
   )
-  return Object.fromEntries(
-    rows.map(row => row.split('|')).map(([name = '', count = '']) => [name, Number(count)]),
-  )
+  return Object.fromEntries(rows.map(([name, count]) => [String(name), Number(count)]))
 }
 
 async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {

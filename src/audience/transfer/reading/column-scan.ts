@@ -1,8 +1,9 @@
 /** Looks through the rows of a file for the types of its columns. Called by the reader thread, before the rows are imported. Pure. */
 import type { CsvRow } from '../../../core/csv.js'
-import { MAX_ROWS, type Column, type EveryRow, type ImportOptions } from '../import.js'
+import { MAX_ROWS, type Column, type ImportOptions } from '../import.js'
 import { ColumnTypes } from './column-types.js'
-import { isColumnOfType } from './columns.js'
+import type { DeclaredTypes } from '../../attributes/declared-values.js'
+import { isColumnOfType, wantedType } from './columns.js'
 
 export class ColumnScan {
   private readonly columns: readonly Column[]
@@ -13,15 +14,20 @@ export class ColumnScan {
 
   constructor(
     columns: readonly Column[],
-    types: ImportOptions['types'],
-    rules: ImportOptions['rules'],
-    everyRow: EveryRow,
+    {
+      types,
+      rules,
+      declared,
+      everyRow,
+    }: Pick<ImportOptions, 'types' | 'rules' | 'everyRow'> & {
+      readonly declared: DeclaredTypes
+    },
   ) {
     this.columns = columns
     this.scanned = new Map(
       columns.flatMap((column, at): [number, ColumnTypes][] =>
-        isColumnOfType(column, types, everyRow)
-          ? [[at, new ColumnTypes(column.name, types[column.name], rules)]]
+        isColumnOfType(column, { types, declared, everyRow })
+          ? [[at, new ColumnTypes(column.name, wantedType(column, { types, declared }), rules)]]
           : [],
       ),
     )

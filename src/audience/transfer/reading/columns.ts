@@ -9,7 +9,8 @@ import { readImportedAddress } from '../../../mail/named-address.js'
 import { checkAttributes, refusal } from '../../checks.js'
 import type { Column, EveryRow, ImportOptions, Mapping } from '../import.js'
 import { foldedName, knownField, nameField, type Beside } from './column-names.js'
-import { COLUMN_TYPES, type ColumnTypeName } from './column-types.js'
+import type { AttributeType, DeclaredTypes } from '../../attributes/declared-values.js'
+import { COLUMN_TYPES, type ColumnTypeName, type WantedType } from './column-types.js'
 import { layoutOf, PLAIN_ROWS, type Layout, type PresetChoice } from './presets.js'
 
 /** Fields that a mapping can use, besides attributes. */
@@ -100,15 +101,42 @@ export function readTypes(
   )
 }
 
-/** Whether the column's type is to be found in its cells. */
+interface TypesOfColumns {
+  readonly types: ImportOptions['types']
+  readonly declared: DeclaredTypes
+}
+
+/** Whether the file is looked through for the column's type, or for cells that do not fit it. */
 export function isColumnOfType(
-  { name, field }: Column,
-  types: ImportOptions['types'],
-  everyRow: EveryRow,
+  column: Column,
+  { types, declared, everyRow }: TypesOfColumns & { readonly everyRow: EveryRow },
 ): boolean {
-  if (attributeOf(field ?? '') === undefined) return false
+  if (attributeOf(column.field ?? '') === undefined) return false
   // Our own export has types of its own.
-  return Object.hasOwn(types, name) || !everyRow.isTyped
+  return !everyRow.isTyped || wantedType(column, { types, declared }) !== undefined
+}
+
+/** A type chosen for this file wins over the declared one. @returns undefined to find the type in the cells */
+export function wantedType(column: Column, { types, declared }: TypesOfColumns): WantedType | undefined {
+  const chosen = Object.hasOwn(types, column.name) ? types[column.name] : undefined
+  if (chosen !== undefined) return { type: chosen, isDeclared: false }
+  const type = declaredType(column, declared)
+  return type && { type, isDeclared: true }
+}
+
+export function declaredType({ field }: Column, declared: DeclaredTypes): AttributeType | undefined {
+  return declared.get(attributeOf(field ?? '') ?? '')
+}
+
+/** Of a workspace's declared types those that the file can use, as they are stored with the import. */
+export function usedTypes(
+  declared: DeclaredTypes,
+  columns: readonly Column[],
+): readonly (readonly [string, AttributeType])[] {
+  const names = new Set(columns.map(({ field }) => attributeOf(field ?? '')))
+  // JSON of any attributes.
+  const hasAny = columns.some(({ field }) => field === 'attributes')
+  return [...declared].filter(([name]) => hasAny || names.has(name))
 }
 
 /** @throws AppError validation_error */

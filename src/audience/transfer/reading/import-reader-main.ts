@@ -8,6 +8,7 @@ import { readCsv, type CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
 import { streamDecoder } from '../../../mail/mime/charset.js'
 import { ownThread, stepAside, type OwnThread } from '../../../world/threads.js'
+import type { DeclaredTypes } from '../../attributes/declared-values.js'
 import { MAX_ROWS, type Rejection } from '../import.js'
 import { ColumnScan } from './column-scan.js'
 import { EncodedRows } from './encoded-rows.js'
@@ -73,7 +74,7 @@ async function scanFile(
   answer: (value: ReaderAnswer) => void,
 ): Promise<void> {
   const { columns, types, rules, everyRow } = options
-  const scan = new ColumnScan(columns, types, rules, everyRow)
+  const scan = new ColumnScan(columns, { types, rules, everyRow, declared: new Map(options.declared) })
   let heading = options.hasHeading ? 1 : 0
   try {
     for await (const rows of readCsv(asUtf8(parts, options.charset))) {
@@ -93,9 +94,11 @@ class FileReading {
   private rows = 0
 
   private readonly everyRow: ReaderOptions['everyRow']
+  private readonly declared: DeclaredTypes
 
-  constructor({ columns, everyRow }: Pick<ReaderOptions, 'columns' | 'everyRow'>) {
+  constructor({ columns, everyRow, declared }: Pick<ReaderOptions, 'columns' | 'everyRow' | 'declared'>) {
     this.everyRow = everyRow
+    this.declared = new Map(declared)
     this.columns = columnsToRead(columns)
   }
 
@@ -107,7 +110,9 @@ class FileReading {
     if (this.rows > MAX_ROWS)
       throw new Error(`line ${row.line}: a file has at most ${MAX_ROWS.toLocaleString('en')} rows; split it`)
     const read =
-      row.fault === undefined ? readRow(this.columns, row, this.everyRow) : rejected(row, row.fault)
+      row.fault === undefined
+        ? readRow(this.columns, row, this.everyRow, this.declared)
+        : rejected(row, row.fault)
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
     return before === undefined ? read : rejected(row, `duplicate of the address in line ${before}`)

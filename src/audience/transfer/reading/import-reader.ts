@@ -12,7 +12,7 @@ import type { ReadRow } from './read-row.js'
 /** Startup parameters of the thread. */
 export interface ReaderOptions extends Pick<
   ImportOptions,
-  'columns' | 'hasHeading' | 'order' | 'everyRow' | 'types' | 'rules'
+  'columns' | 'hasHeading' | 'order' | 'everyRow' | 'types' | 'rules' | 'declared'
 > {
   /** Only finds the types of columns: answers with them instead of rows. */
   readonly isScan: boolean

@@ -8,10 +8,12 @@ import { describeError } from '../../../core/errors.js'
 import { readOptionalName } from '../../../core/names.js'
 import { fold } from '../../../core/fold.js'
 import { checkAttributes, checkText } from '../../checks.js'
+import { convertDeclared, type DeclaredTypes } from '../../attributes/declared-values.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { StoredForm } from '../../contacts/compared-attributes.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { Column, EveryRow, Rejection } from '../import.js'
+import { piecesOf } from './cell-lists.js'
 import { attributeOf } from './columns.js'
 import { converterOf, type CellConverter } from './column-types.js'
 import { readImportAddress } from './import-address.js'
@@ -76,12 +78,13 @@ export function readRow(
   columns: readonly ColumnToRead[],
   { line, cells }: CsvRow,
   everyRow: EveryRow = PLAIN_ROWS,
+  declared: DeclaredTypes = new Map(),
 ): ParsedRow | Rejection {
   try {
     const beyond = cells.length - columns.length
     if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
       throw new Error(`the row has ${cells.length} cells, but the header has ${columns.length}`)
-    return readCells(columns, line, cells, everyRow)
+    return readCells(columns, line, cells, everyRow, declared)
   } catch (error) {
     return rejected({ line, cells }, describeError(error))
   }
@@ -102,6 +105,7 @@ function readCells(
   line: number,
   cells: readonly string[],
   { suppress, isUnsubscribed, isTyped }: EveryRow,
+  declared: DeclaredTypes,
 ): ParsedRow {
   const fields: Record<string, string> = {}
   const ofColumns: [string, unknown][] = []
@@ -117,7 +121,7 @@ function readCells(
   if (email === undefined) throw new Error('the row has no address')
   const address = readImportAddress(email)
   // The attributes column first: dedicated columns override it.
-  const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
+  const named = attributes === undefined ? ofColumns : [...readAttributes(attributes, declared), ...ofColumns]
   return {
     line,
     email: address.email,
@@ -131,11 +135,16 @@ function readCells(
   }
 }
 
-/** @throws Error if the cell is not of the column's type */
+/** @throws Error if the cell is not of the type that was chosen, or found, for the column */
 function valueOf({ convert, found, name }: ColumnToRead, cell: string, isTyped: boolean): unknown {
-  if (!convert) return isTyped && found === undefined ? typed(cell) : cell
+  const isKept = isTyped && (found === undefined || (found.misfits !== undefined && /^[[{]/.test(cell)))
+  // Our own export writes arrays and objects as JSON; they have no declared type to be converted to.
+  if (isKept) return typed(cell)
+  if (!convert) return cell
   const value = convert(cell)
   if (value !== undefined) return value
+  // A declared type refuses nothing, however a value is written.
+  if (found?.misfits) return cell
   throw new Error(`${name} is ${JSON.stringify(cell.slice(0, 40))}, must be a ${found?.type}`)
 }
 
@@ -217,7 +226,7 @@ function readTruth(cell: string, field = 'subscribed'): boolean {
   throw new Error(`${field} is ${JSON.stringify(cell.slice(0, 40))}, must be yes or no`)
 }
 
-function readAttributes(cell: string): [string, unknown][] {
+function readAttributes(cell: string, declared: DeclaredTypes): [string, unknown][] {
   let value: unknown
   try {
     value = JSON.parse(cell)
@@ -226,7 +235,7 @@ function readAttributes(cell: string): [string, unknown][] {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Error('attributes must be a JSON object')
-  return Object.entries(value)
+  return Object.entries(convertDeclared(declared, value as Attributes))
 }
 
 /** Names separated by commas or semicolons; a name containing either is in double quotes. @throws Error */
@@ -242,14 +251,6 @@ export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string
   if (names.size > MAX_TAGS) throw new Error(`more than ${MAX_TAGS} ${field}`)
   return [...names.values()]
 }
-
-function piecesOf(text: string): readonly string[] {
-  if (!text.includes('"')) return text.split(/[,;]/)
-  return [...text.matchAll(PIECE)].map(([piece, quoted]) => quoted?.replaceAll('""', '"') ?? piece)
-}
-
-/** A quoted name, or text up to the next separator; and the separator. */
-const PIECE = /(?:\s*"((?:[^"]|"")*)"\s*|[^,;]*)(?:[,;]|$)/gy
 
 /** Formats names for one cell, as `readTags` reads them. */
 export function namesText(names: readonly string[]): string {

@@ -203,7 +203,14 @@ export const audience: typeof texts = {
     column: 'Spalte',
     type: 'Typ',
     examples: 'Erste Werte',
-    types: { text: 'Text', number: 'Zahlen', date: 'Datum', boolean: 'Ja oder nein' },
+    types: { text: 'Text', number: 'Zahlen', date: 'Datum', boolean: 'Ja oder nein', list: 'Liste' },
+    declaredType: (type: string) => `Typ: wie festgelegt (${type})`,
+    asDeclared: 'Wie für das Attribut festgelegt',
+    declaredAs: (type: string) => `Für das Attribut ist „${type}“ festgelegt`,
+    misfits: (n: number, examples: string) =>
+      `${count(n, 'Wert passt nicht und bleibt', 'Werte passen nicht und bleiben')} Text: ${examples}.`,
+    inLine: (line: number, cell: string | null) =>
+      `Zeile ${line.toLocaleString('de')}${cell === null ? '' : ` (${cell})`}`,
     findType: 'Typ: automatisch',
     typeOf: (name: string) => `Typ der Spalte ${name}`,
     decimal: 'Dezimalzeichen',

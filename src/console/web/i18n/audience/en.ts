@@ -200,7 +200,14 @@ export const audience = {
     column: 'Column',
     type: 'Type',
     examples: 'First values',
-    types: open({ text: 'Text', number: 'Numbers', date: 'Dates', boolean: 'Yes or no' }),
+    types: open({ text: 'Text', number: 'Numbers', date: 'Dates', boolean: 'Yes or no', list: 'List' }),
+    declaredType: (type: string) => `Type: as declared (${type})`,
+    asDeclared: 'As the attribute is declared',
+    declaredAs: (type: string) => `The attribute is declared as “${type}”`,
+    misfits: (n: number, examples: string) =>
+      `${count(n, 'value does not fit and stays', 'values do not fit and stay')} text: ${examples}.`,
+    inLine: (line: number, cell: string | null) =>
+      `line ${line.toLocaleString('en')}${cell === null ? '' : ` (${cell})`}`,
     findType: 'Type: automatic',
     typeOf: (name: string) => `Type of the column ${name}`,
     decimal: 'Decimal mark',

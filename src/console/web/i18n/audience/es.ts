@@ -203,7 +203,14 @@ export const audience: typeof texts = {
     column: 'Columna',
     type: 'Tipo',
     examples: 'Primeros valores',
-    types: { text: 'Texto', number: 'Números', date: 'Fechas', boolean: 'Sí o no' },
+    types: { text: 'Texto', number: 'Números', date: 'Fechas', boolean: 'Sí o no', list: 'Lista' },
+    declaredType: (type: string) => `Tipo: el declarado (${type})`,
+    asDeclared: 'Según el tipo declarado del atributo',
+    declaredAs: (type: string) => `El tipo declarado del atributo es «${type}»`,
+    misfits: (n: number, examples: string) =>
+      `${count(n, 'valor no es de este tipo y queda', 'valores no son de este tipo y quedan')} como texto: ${examples}.`,
+    inLine: (line: number, cell: string | null) =>
+      `línea ${line.toLocaleString('es')}${cell === null ? '' : ` (${cell})`}`,
     findType: 'Tipo: automático',
     typeOf: (name: string) => `Tipo de la columna ${name}`,
     decimal: 'Separador decimal',

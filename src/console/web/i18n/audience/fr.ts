@@ -204,7 +204,14 @@ export const audience: typeof texts = {
     column: 'Colonne',
     type: 'Type',
     examples: 'Premières valeurs',
-    types: { text: 'Texte', number: 'Nombres', date: 'Dates', boolean: 'Oui ou non' },
+    types: { text: 'Texte', number: 'Nombres', date: 'Dates', boolean: 'Oui ou non', list: 'Liste' },
+    declaredType: (type: string) => `Type : celui déclaré (${type})`,
+    asDeclared: 'Selon le type déclaré de l’attribut',
+    declaredAs: (type: string) => `Le type déclaré de l’attribut est « ${type} »`,
+    misfits: (n: number, examples: string) =>
+      `${count(n, 'valeur n’est pas de ce type et reste', 'valeurs ne sont pas de ce type et restent')} du texte : ${examples}.`,
+    inLine: (line: number, cell: string | null) =>
+      `ligne ${line.toLocaleString('fr')}${cell === null ? '' : ` (${cell})`}`,
     findType: 'Type : automatique',
     typeOf: (name: string) => `Type de la colonne ${name}`,
     decimal: 'Séparateur décimal',

@@ -109,7 +109,7 @@ export interface ColumnChoice {
   readonly type: string
 }
 
-export const TYPES = ['text', 'number', 'date', 'boolean'] as const
+export const TYPES = ['text', 'number', 'date', 'boolean', 'list'] as const
 
 /** The parameter `types` of the import: the columns whose type was chosen. */
 export function typesOf(
