@@ -1,7 +1,7 @@
 /**
  * Wires outgoing delivery: the queue, its job loader, and the delivery threads.
  *
- * Part of the composition root, used by `server.ts`. Only translates configuration into options.
+ * Part of the composition root, used by `phases/`. Only translates configuration into options.
  */
 import { readFileSync } from 'node:fs'
 import type { PostAccountMail } from '../accounts/operators/account-mail.js'
