@@ -1,4 +1,4 @@
-/** What each kind of background work consists of: event consumers and jobs of the resources, and workers of the composition root. */
+/** The parts of each kind of background work: event consumers and jobs of the resources, and workers of the composition root. */
 import { LEASES, type LeaseName } from '../cluster/leases.js'
 import type { AnyConsumer } from '../events/consumer.js'
 import type { Dispatcher } from '../events/dispatcher.js'

@@ -1,4 +1,4 @@
-/** What the inbound listener and the processing of its mail need, by the configuration. */
+/** Dependencies of the inbound listener and of processing its mail, by the configuration. */
 import { spawnThread } from '../world/threads.js'
 import { openResolver, type Appliance } from './appliance.js'
 

@@ -1,7 +1,7 @@
 /**
  * Wires outgoing delivery: the queue, its job loader, and the delivery threads.
  *
- * Part of the composition root, used by `server.ts`. Only translates configuration into options.
+ * Part of the composition root, used by `phases/`. Only translates configuration into options.
  */
 import { readFileSync } from 'node:fs'
 import type { PostAccountMail } from '../accounts/operators/account-mail.js'
@@ -37,30 +37,28 @@ export function openJobs({ world, database, domains, returnPath }: Appliance): J
   })
 }
 
-export function openQueue(
-  appliance: Appliance,
-  agent: DeliveryAgent,
-  jobs: JobLoader,
-  hold: RestoreHold,
-  onSettled: () => void,
-  onAttempt: OnAttempt,
-  locateSite: LocateSite,
-  membership: Membership,
-): QueueManager {
+export interface QueueNeeds {
+  readonly appliance: Appliance
+  readonly agent: DeliveryAgent
+  readonly jobs: JobLoader
+  readonly hold: RestoreHold
+  readonly membership: Membership
+  readonly locateSite: LocateSite
+  /** Called after outcomes and their events were committed. */
+  readonly onSettled: () => void
+  readonly onAttempt: OnAttempt
+}
+
+export function openQueue({ appliance, membership, ...needs }: QueueNeeds): QueueManager {
   const { config, world, database } = appliance
   const { connections, retry } = config.mta
   return new QueueManager({
     ...world,
+    ...needs,
     database,
-    agent,
-    jobs,
-    locateSite,
     policy: { retry, connections },
     incarnation: membership.nodeId,
     shares: database.shared && new NodeShares({ ...world, database: database.shared, membership }),
-    hold,
-    onSettled,
-    onAttempt,
   })
 }
 
@@ -72,6 +70,17 @@ export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world
     sites: config.mta.sites,
     connectionsPerSite: config.mta.connectionsPerDestination,
   })
+}
+
+/** As `siteLocator`; what it goes by can be replaced while it is used. */
+export function replaceableLocator({ config, world }: Appliance) {
+  let current = siteLocator({ config, world })
+  return {
+    locate: (name => current(name)) satisfies LocateSite,
+    replace(next: Config): void {
+      current = siteLocator({ config: next, world })
+    },
+  }
 }
 
 /** Delivers in threads, which receive their settings as plain values. */

@@ -48,6 +48,10 @@ export interface Meters {
   readonly acceptance: IntakeMetrics
   readonly live: LiveCounters
   readonly rates: DestinationRates
+  /** Figures of `GET /live`; undefined until `observeAll`. */
+  readonly liveSources: () => LiveSources | undefined
+  /** Called by `observeAll`. */
+  readonly report: (sources: LiveSources) => void
 }
 
 export function openMeters(world: World): Meters {
@@ -56,8 +60,13 @@ export function openMeters(world: World): Meters {
   const live = new LiveCounters(world.clock)
   const rates = new DestinationRates(world.clock)
   const countAttempt = deliveryMetrics(metrics)
+  let sources: LiveSources | undefined
   return {
     metrics,
+    liveSources: () => sources,
+    report: opened => {
+      sources = opened
+    },
     dns,
     world: {
       ...world,
@@ -77,9 +86,8 @@ export function openMeters(world: World): Meters {
   }
 }
 
-/** Functions, since health is only evaluated on request and these open later. */
-export interface ObservedParts {
-  readonly queue: () => QueueManager
+export interface JudgedParts {
+  readonly queue: QueueManager
   readonly certificates: Certificates
   readonly node: () => NodeStanding
   readonly consumerLags: () => Promise<readonly ConsumerLag[]>
@@ -95,7 +103,7 @@ export function judgeOf(
   { database, world: { clock } }: Appliance,
   { dns }: Meters,
   hold: RestoreHold,
-  { queue, certificates, node, consumerLags }: ObservedParts,
+  { queue, certificates, node, consumerLags }: JudgedParts,
 ): JudgeHealth {
   return openHealth({
     clock,
@@ -104,7 +112,7 @@ export function judgeOf(
     countDisabledWebhooks: () => countDisabledSince(database.reader, clock.now() - NOTICE_MS),
     countFailingFeeds: () => countFailingFeeds(database.reader, REPORTED_FAILURES),
     dnsTrouble: () => dns.trouble,
-    standstillMs: () => queue().standstillMs,
+    standstillMs: () => queue.standstillMs,
     isHeld: () => hold.isHeld,
     missingRoles: () => WORKING_ROLES.filter(role => node().countTaking(role) === 0),
     consumerLag: async () => {
@@ -130,7 +138,8 @@ export interface OpenParts {
 }
 
 /** @returns stops observing */
-export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): () => void {
+export function observeAll(meters: Meters, parts: OpenParts): () => void {
+  const { metrics, acceptance } = meters
   const { appliance, queue, consumerLags, jobs, node, certificates, mail, http } = parts
   const { database, world, config } = appliance
   const { clock } = world
@@ -151,14 +160,11 @@ export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): (
     healthReasons: async () => (await parts.judgeHealth()).reasons,
   })
   observeNode(metrics, node)
+  meters.report(liveSources(meters, parts))
   return observeProcess(metrics, clock, VERSION)
 }
 
-/** What `GET /live` reports. */
-export function liveSources(
-  { live, rates }: Meters,
-  { queue, consumerLags, mail, http }: OpenParts,
-): LiveSources {
+function liveSources({ live, rates }: Meters, { queue, consumerLags, mail, http }: OpenParts): LiveSources {
   return {
     counters: live,
     rates,

@@ -1,7 +1,7 @@
 /**
  * The list of all resources.
  *
- * Part of the composition root. `server.ts` opens them all with the same dependencies; each takes what it declares. Their order is that of
+ * Part of the composition root. `phases/resources.ts` opens them all with the same dependencies; each takes what it declares. Their order is that of
  * the API chapters and of the keys in `[retention]`.
  */
 import { operators } from '../accounts/operators/resource.js'

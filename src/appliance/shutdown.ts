@@ -1,5 +1,5 @@
 /**
- * The steps of shutting down that `server.ts` defers: work is handed over, deliveries finish or are abandoned, resources end. All share one
+ * The steps of shutting down that `phases/` registers: work is handed over, deliveries finish or are abandoned, resources end. All share one
  * grace period.
  */
 import type { Membership } from '../cluster/membership.js'

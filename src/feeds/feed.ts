@@ -15,7 +15,7 @@ export interface FeedParts extends CampaignParts {
   }
 }
 
-/** What the campaigns of a feed have in common. */
+/** Fields that all campaigns of a feed share. */
 export type FeedLetter = Pick<
   CampaignFields,
   | 'subject'

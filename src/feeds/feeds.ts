@@ -70,7 +70,11 @@ export async function createFeed(parts: FeedParts, principal: Principal, body: N
   const { workspaceId, isSandbox, actor } = principal
   const { subject, template_id: templateId, name, url, schedule, initial_items: initial = 0 } = body
   const fields = {
-    ...{ subject, templateId, name, url, schedule },
+    subject,
+    templateId,
+    name,
+    url,
+    schedule,
     ...withoutResend(NOTHING_SAID),
     ...FEED_DEFAULTS,
     ...readFeedFields(body),

@@ -38,7 +38,7 @@ export function distinctItems(read: readonly ReadItem[], home: string): FeedItem
   return newestFirst(merged(shown, home))
 }
 
-/** What the item was remembered by before there were other names; that must not change. */
+/** The key of an item from before items had several names. It is stored, so it must not change. */
 function mainName({ id, link, title, summary, at }: ReadItem): string {
   return id || link || `${title} ${summary} ${at ?? ''}`
 }

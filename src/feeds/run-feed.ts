@@ -98,7 +98,7 @@ async function findNew(parts: FeedParts, workspace: ActingWorkspace, feed: Feed)
 
 const NO_ITEMS: NewItems = { items: [], leftOut: undefined }
 
-/** What the merge tags of subject and template find: `feed`, `items` and `item_count`. */
+/** Values of the merge tags `feed`, `items` and `item_count`. */
 export function mergeDataOf(feed: ReadFeed, items: readonly FeedItem[], timezone: string): MergeData {
   const { title, description, link } = feed
   return {
@@ -225,8 +225,11 @@ async function sent(
     ...NOTHING_SAID,
     ...letterFieldsOf(feed),
     name: campaignName(feed, now, feed.timezone ?? workspace.timezone),
-    ...{ id: parts.send.newId(), workspaceId: feed.workspaceId, isSandbox: feed.isSandbox },
-    ...{ createdAt: now, updatedAt: now },
+    id: parts.send.newId(),
+    workspaceId: feed.workspaceId,
+    isSandbox: feed.isSandbox,
+    createdAt: now,
+    updatedAt: now,
   }
   await insertCampaign(tx.db, campaign)
   const draft = await requireCampaign(tx.db, feed.workspaceId, campaign.id)

@@ -21,7 +21,7 @@ const MAX_TEXT = 100_000
 
 export const TEXT_LIMITS = { title: 300, summary: 500, author: 200 } as const
 
-/** What an item or the feed says, by field, as written. */
+/** Texts of an item or the feed, by field, as written. */
 interface Said {
   title?: string
   link?: string

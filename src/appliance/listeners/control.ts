@@ -1,7 +1,7 @@
 /**
  * The control socket, through which commands use the API of the running server.
  *
- * Part of the composition root, opened by `server.ts`; the client is `cli/api.ts`. HTTP over a Unix socket in the data folder; file
+ * Part of the composition root, opened by `phases/listeners.ts`; the client is `cli/api.ts`. HTTP over a Unix socket in the data folder; file
  * permissions are the only access control, and every caller has full control. Fails as `world/net/local-socket.ts` does.
  */
 import { join } from 'node:path'

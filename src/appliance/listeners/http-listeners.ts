@@ -1,7 +1,7 @@
 /**
  * Wires the HTTP listeners: API and public pages, in clear and over TLS, together or separate; and the redirect from port 80 to HTTPS.
  *
- * Part of the composition root, opened by `server.ts`. All listeners answer ACME challenges.
+ * Part of the composition root, opened by `phases/listeners.ts`. All listeners answer ACME challenges.
  * Standards: RFC 6797 (HSTS: only over TLS, never with an untrusted certificate), RFC 9110 §15.4.9 (308).
  * Rejects with an Error naming the address that cannot be bound; nothing stays open.
  */

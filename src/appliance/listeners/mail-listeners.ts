@@ -1,7 +1,7 @@
 /**
  * Wires the SMTP listeners, submission (STARTTLS and implicit TLS) and inbound, with their limits.
  *
- * Part of the composition root, opened by `server.ts` after the queue, which receives what they accept. Rejects with an Error naming the
+ * Part of the composition root, opened by `phases/listeners.ts` after the queue, which receives what they accept. Rejects with an Error naming the
  * address that cannot be bound; nothing stays open.
  */
 import { keyAuthenticator, keyFinder } from '../../accounts/keys.js'

@@ -1,7 +1,7 @@
 /**
  * Wires the name server of `dns.dkim_zone`: its listeners and its records.
  *
- * Part of the composition root, opened by `server.ts`. Rejects with an Error naming the address that cannot be bound; nothing stays open.
+ * Part of the composition root, opened by `phases/listeners.ts`. Rejects with an Error naming the address that cannot be bound; nothing stays open.
  */
 import type { Appliance } from '../appliance.js'
 import { openServedZone } from '../../deliverability/dkim/dkim-zone.js'

@@ -27,7 +27,7 @@ import { changeCampaign, findCampaignBySeq } from '../model/campaign-store.js'
 import { findLetter } from '../model/letter-store.js'
 import { contentOf, type Letter } from '../model/letter.js'
 import { isWithin, opensAt } from '../model/send-window.js'
-import { begin, cancelSome, completeOrWait, fail, takeBackSome } from './end-campaign.js'
+import { begin, cancelSome, completeOrWait, fail, cancelQueuedSome } from './end-campaign.js'
 import { evaluateAudience, fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
 import type { Database } from '../../db/database.js'
@@ -231,7 +231,7 @@ export class ActiveCampaign {
     if (campaign.status === 'cancelled' && after !== undefined)
       this.cancelledTo = await database.write(
         async tx => {
-          const last = await takeBackSome(tx, this.seq, after, QUEUED_AT_ONCE, clock.now())
+          const last = await cancelQueuedSome(tx, this.seq, after, QUEUED_AT_ONCE, clock.now())
           tx.onCommit(this.parts.onEvents)
           return last
         },

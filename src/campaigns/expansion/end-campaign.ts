@@ -60,7 +60,7 @@ const CANCELLED = 'the campaign was cancelled'
  *
  * @param after last contact processed @returns the last contact of this batch; undefined if it was the last batch
  */
-export async function takeBackSome(
+export async function cancelQueuedSome(
   tx: Tx,
   seq: number,
   after: number,

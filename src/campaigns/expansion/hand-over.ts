@@ -9,6 +9,7 @@ import { allowanceWithinLimits } from '../../accounts/sending-limit-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { findLeavers } from '../../audience/contacts/consent-store.js'
 import { reasonAgainst } from '../../audience/contacts/consent.js'
+import { must } from '../../core/must.js'
 import type { Tx } from '../../db/database.js'
 import { hasContent } from '../../messages/content-store.js'
 import { findMessages } from '../../messages/message-store.js'
@@ -81,8 +82,9 @@ export async function handOver(
   // Erasure deletes a content with the last message that had it.
   const isContentStored =
     (variant ?? campaign).contentId === content.id && (await hasContent(tx.db, content.id))
-  const contacts = new Map(mailed.map(({ email, id }) => [email ?? '', id ?? '']))
-  const submission = { content, to: mailed.map(({ email }) => email ?? ''), contacts, isContentStored }
+  const to = mailed.map(({ email }) => must(email, 'the address of a recipient'))
+  const contacts = new Map(mailed.map(({ id }, at) => [must(to[at], 'an address'), must(id, 'a contact')]))
+  const submission = { content, to, contacts, isContentStored }
   const [taken = []] =
     mailed.length === 0
       ? []
@@ -136,7 +138,7 @@ function sorted(
   const handed: [number, string][] = []
   const skipped: LeftOut[] = []
   taken.forEach(({ messageId, skip }, at) => {
-    const contact = mailed[at]?.contact ?? 0
+    const { contact } = must(mailed[at], 'the recipient of a message')
     if (skip === null) handed.push([contact, messageId])
     else skipped.push({ contact, reason: skip, messageId })
   })

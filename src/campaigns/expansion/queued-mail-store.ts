@@ -1,5 +1,6 @@
 /** SQL of where a campaign's queued mail stands. */
 import { sql } from 'kysely'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 
 export interface FoundQueuedMail {
@@ -34,12 +35,12 @@ export async function findQueuedMail(db: Queries, campaign: number, now: number)
   const due = await sql<{ destination: string }>`
     select distinct destination from ${mails} where ${isFree} and next_attempt_at <= ${now}
     limit ${MAX_DESTINATIONS}`.execute(db)
-  const [row] = rows
+  const row = must(rows[0], 'the row of an aggregate')
   return {
-    mails: row?.mails ?? 0,
-    inProgress: row?.in_progress ?? 0,
-    held: row?.held ?? 0,
+    mails: row.mails,
+    inProgress: row.in_progress,
+    held: row.held,
     destinationsDue: due.rows.map(({ destination }) => destination),
-    nextAttemptAt: row?.next ?? null,
+    nextAttemptAt: row.next,
   }
 }

@@ -9,7 +9,7 @@ import { refusal } from '../../audience/checks.js'
 export const VARIANT_NAMES = ['A', 'B', 'C', 'D'] as const
 export type VariantName = (typeof VARIANT_NAMES)[number]
 
-/** What a variant says differently; null: as the campaign. */
+/** Fields in which a variant differs; null: as the campaign. */
 export interface Variant {
   readonly subject: string | null
   readonly templateId: string | null
@@ -20,7 +20,7 @@ export interface Variant {
 export const METRICS = ['clicks', 'opens'] as const
 export type Metric = (typeof METRICS)[number]
 
-/** What happens if the best variant's lead may be chance: it wins all the same, or a person decides. */
+/** If the best variant's lead may be chance: it wins all the same, or a person decides. */
 export const IF_UNCLEAR = ['best', 'manual'] as const
 
 export interface AbTest {

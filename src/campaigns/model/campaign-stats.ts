@@ -40,7 +40,7 @@ declare module '../../events/event.js' {
   }
 }
 
-/** What every event about a campaign says. */
+/** Head and common payload of events about a campaign. */
 export function aboutCampaign(
   {
     id,

@@ -28,7 +28,6 @@ export interface Letter {
   readonly merging?: Merging
 }
 
-/** What a letter is made of. */
 export type LetterFields = Pick<
   CampaignFields,
   'subject' | 'templateId' | 'fromEmail' | 'fromName' | 'replyTo' | 'trackOpens' | 'trackClicks'

@@ -1,4 +1,4 @@
-/** What is wrong with a campaign's sender and workspace, as receivers will judge them. */
+/** Findings about a campaign's sender and workspace, as receivers will judge them. */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import type { Queries } from '../../db/database.js'
 import { findDomain } from '../../deliverability/domains/domain-store.js'

@@ -1,4 +1,4 @@
-/** What a check of a campaign can find, and how it says it. Pure. */
+/** Findings of a campaign check, their severities and messages. Pure. */
 import type { BlockType } from '../../content/blocks/structure.js'
 import {
   CLIPPED_OCTETS,
@@ -152,7 +152,7 @@ export function subjectFindings(subject: string): CampaignFinding[] {
   ]
 }
 
-/** What rspamd does with mail that it does not suspect. */
+/** Actions of rspamd for mail that it does not suspect. */
 const UNSUSPECTED: ReadonlySet<string> = new Set(['no action', 'greylist'])
 
 export function spamFindings({ score, requiredScore, action }: SpamScore): CampaignFinding[] {

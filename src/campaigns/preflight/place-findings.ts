@@ -34,7 +34,6 @@ interface Checked {
   readonly recipient: CheckedRecipient
 }
 
-/** What is looked for in blocks. */
 const SOUGHT: { readonly [C in FindingCode]?: readonly Located[] } = {
   merge_value_missing: ['merge_value_missing'],
   link_empty: ['link_empty'],
@@ -116,7 +115,11 @@ async function locate(
   ])
   const recipients = [...contacts.values()].map(
     ({ id: contact, email, firstName, lastName, attributes }) => ({
-      ...{ id: contact, email, firstName, lastName, attributes },
+      id: contact,
+      email,
+      firstName,
+      lastName,
+      attributes,
     }),
   )
   const data = letter.merging?.data

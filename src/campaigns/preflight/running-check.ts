@@ -73,7 +73,7 @@ const NOBODY: CheckedRecipient = {
   attributes: {},
 }
 
-/** What makes a mail unsendable, by the error that sending would be refused with. */
+/** Findings for mail that cannot be sent, by the error code that sending would return. */
 const REFUSALS: Readonly<Record<string, FindingCode>> = {
   template_not_found: 'template_not_found',
   missing_from_email: 'sender_missing',

@@ -11,9 +11,9 @@ export interface SpamScore {
   readonly score: number
   /** From which on rspamd rejects mail. */
   readonly requiredScore: number
-  /** What rspamd would do, e.g. `no action`, `add header`, `reject`. */
+  /** Action that rspamd would take, e.g. `no action`, `add header`, `reject`. */
   readonly action: string
-  /** What counted, most first. */
+  /** Highest score first. */
   readonly symbols: readonly SpamSymbol[]
 }
 

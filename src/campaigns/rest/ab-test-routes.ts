@@ -97,8 +97,15 @@ async function requireTested(db: Queries, workspaceId: string, id: string): Prom
 }
 
 const NO_STATS: Stats = {
-  ...{ sends: 0, deliveries: 0, opens: 0, uniqueOpens: 0, clicks: 0, uniqueClicks: 0 },
-  ...{ bounces: 0, complaints: 0, unsubscribes: 0 },
+  sends: 0,
+  deliveries: 0,
+  opens: 0,
+  uniqueOpens: 0,
+  clicks: 0,
+  uniqueClicks: 0,
+  bounces: 0,
+  complaints: 0,
+  unsubscribes: 0,
 }
 
 type VariantRevenue = Awaited<ReturnType<RevenueParts['findVariantRevenue']>>[number]
@@ -151,7 +158,7 @@ function phaseOf({ status, finishedAt, abTest }: Tested, sent: SentTest | undefi
 
 type Counted = Pick<SentVariant, 'recipients' | 'pending' | keyof Stats>
 
-/** What the campaign counts beyond its sample. Two reads of moving counts must not show less than nothing. */
+/** Counts of the recipients outside the sample; at least 0, since the two reads see counts that change. */
 function restOf(campaign: Tested, variants: readonly Counted[], isDrawn: boolean): Counted {
   if (!isDrawn) return { ...NO_STATS, recipients: 0, pending: 0 }
   const names = [...(Object.keys(NO_STATS) as (keyof Stats)[]), 'recipients', 'pending'] as const
@@ -165,7 +172,10 @@ function restOf(campaign: Tested, variants: readonly Counted[], isDrawn: boolean
 function countedToApi(counted: Counted, revenue: readonly Revenue[]) {
   const { recipients, pending } = counted
   return {
-    ...{ recipients, pending, stats: statsFields(counted), rates: ratesOf(counted) },
+    recipients,
+    pending,
+    stats: statsFields(counted),
+    rates: ratesOf(counted),
     conversions: revenue.reduce((sum, { conversions }) => sum + conversions, 0),
     revenue: revenue.map(({ currency, conversions, value }) => ({ currency, conversions, value })),
   }
@@ -183,8 +193,14 @@ const exampleOf = (
   countedToApi(
     {
       ...NO_STATS,
-      ...{ recipients, pending: 0, sends: recipients, deliveries: recipients },
-      ...{ opens: uniqueOpens, uniqueOpens, clicks: uniqueClicks, uniqueClicks },
+      recipients,
+      pending: 0,
+      sends: recipients,
+      deliveries: recipients,
+      opens: uniqueOpens,
+      uniqueOpens,
+      clicks: uniqueClicks,
+      uniqueClicks,
     },
     [{ currency: 'EUR', conversions, value }],
   )

@@ -266,7 +266,7 @@ function copyCampaign(
   })
 }
 
-/** What the winner of its A/B test says, if there is one. */
+/** Fields of the winner of its A/B test; none without a winner. */
 async function winnersOf(
   db: Queries,
   { seq, abTest, ...campaign }: Campaign,

@@ -131,24 +131,36 @@ const MOMENT = '2026-01-05T10:00:00.000Z'
 const EXAMPLE: Static<typeof ReportSchema> = {
   timeline: [
     {
-      ...{
-        starts_at: MOMENT,
-        span: 'hour' as const,
-        opens: 60,
-        unique_opens: 48,
-        clicks: 14,
-        unique_clicks: 12,
-      },
-      ...{ machine_opens: 7, machine_clicks: 3, unsubscribes: 1, complaints: 0 },
+      starts_at: MOMENT,
+      span: 'hour' as const,
+      opens: 60,
+      unique_opens: 48,
+      clicks: 14,
+      unique_clicks: 12,
+      machine_opens: 7,
+      machine_clicks: 3,
+      unsubscribes: 1,
+      complaints: 0,
     },
   ],
   machine_opens: 7,
   machine_clicks: 3,
   providers: [
     {
-      ...{ provider: 'Gmail', sends: 99, delivered: 96, unique_opens: 48, unique_clicks: 12, bounces: 3 },
-      ...{ complaints: 0, unsubscribes: 1, delivery_rate: 0.9697, open_rate: 0.5, click_rate: 0.125 },
-      ...{ bounce_rate: 0.0303, complaint_rate: 0, unsubscribe_rate: 0.0104 },
+      provider: 'Gmail',
+      sends: 99,
+      delivered: 96,
+      unique_opens: 48,
+      unique_clicks: 12,
+      bounces: 3,
+      complaints: 0,
+      unsubscribes: 1,
+      delivery_rate: 0.9697,
+      open_rate: 0.5,
+      click_rate: 0.125,
+      bounce_rate: 0.0303,
+      complaint_rate: 0,
+      unsubscribe_rate: 0.0104,
     },
   ],
   revenue: [{ currency: 'EUR', conversions: 4, value: 219.6 }],
@@ -208,9 +220,16 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
       params: Type.Object({ ...CampaignParams.properties, segment_id: Type.String({ maxLength: 64 }) }),
       response: SegmentResultSchema,
       exampleAnswer: {
-        ...{ segment_id: EXAMPLE_ID, segment_name: 'Customers', recipients: 40, delivered: 39 },
-        ...{ unique_opens: 26, unique_clicks: 9, bounces: 1 },
-        ...{ open_rate: 0.6667, click_rate: 0.2308, bounce_rate: 0.025 },
+        segment_id: EXAMPLE_ID,
+        segment_name: 'Customers',
+        recipients: 40,
+        delivered: 39,
+        unique_opens: 26,
+        unique_clicks: 9,
+        bounces: 1,
+        open_rate: 0.6667,
+        click_rate: 0.2308,
+        bounce_rate: 0.025,
       },
       errors: ['not_found', 'conflict'],
       async handle({ principal: { workspaceId }, params }) {
@@ -269,7 +288,11 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
           variant: variant ?? null,
           html,
           links: links.map(({ number, url, clicks, uniqueClicks, share: part }) => ({
-            ...{ number, url, clicks, unique_clicks: uniqueClicks, share: part },
+            number,
+            url,
+            clicks,
+            unique_clicks: uniqueClicks,
+            share: part,
           })),
         }
       },
@@ -285,8 +308,14 @@ function variantNumber({ abTest }: Campaign, variant: VariantName): number {
 }
 
 const NOTHING: Omit<TimeCounts, 'startsAt'> = {
-  ...{ opens: 0, uniqueOpens: 0, clicks: 0, uniqueClicks: 0 },
-  ...{ machineOpens: 0, machineClicks: 0, unsubscribes: 0, complaints: 0 },
+  opens: 0,
+  uniqueOpens: 0,
+  clicks: 0,
+  uniqueClicks: 0,
+  machineOpens: 0,
+  machineClicks: 0,
+  unsubscribes: 0,
+  complaints: 0,
 }
 
 /** Without gaps. */

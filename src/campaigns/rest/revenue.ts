@@ -1,4 +1,4 @@
-/** What recipients of a campaign bought: its form in answers, and where campaigns read it. */
+/** Revenue attributed to a campaign's recipients: its schema, and where campaigns read it. */
 import Type from 'typebox'
 import type { Queries } from '../../db/database.js'
 

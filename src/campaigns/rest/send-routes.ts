@@ -109,9 +109,14 @@ function audienceRoute(parts: CampaignParts): Route {
       { title: 'CampaignAudience' },
     ),
     exampleAnswer: {
-      ...{ total: 105, mailable: 100, ...EXCLUDED },
+      total: 105,
+      mailable: 100,
+      ...EXCLUDED,
       sending_time: {
-        ...{ duration_seconds: 0, limited_by: null, limit: null, detail: 'Less than a minute.' },
+        duration_seconds: 0,
+        limited_by: null,
+        limit: null,
+        detail: 'Less than a minute.',
       },
     },
     errors: ['not_found'],

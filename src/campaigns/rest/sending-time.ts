@@ -38,7 +38,12 @@ export async function readSendingTime(
   const startsAt = Math.max(now, scheduledAt ?? now)
   const { ratePerHour, sendWindow, sendTime, abTest } = campaign
   const { durationMs, limitedBy, limit, detail } = estimateSending({
-    ...{ recipients, startsAt, ratePerHour, sendWindow, sendTime, abTest },
+    recipients,
+    startsAt,
+    ratePerHour,
+    sendWindow,
+    sendTime,
+    abTest,
     timezone: workspace.timezone,
     limits: { hour: workspace.hourlyLimit, day: workspace.dailyLimit },
     left: await leftInWindows(database.reader, workspace, startsAt),

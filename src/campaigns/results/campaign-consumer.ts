@@ -5,6 +5,7 @@
  * timeline only. Ignored: mail without a recipient row (deleted by retention). A row is marked in the transaction that queues its mail, so it exists before
  * any event about it.
  */
+import { must } from '../../core/must.js'
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import { findRecipientsOf, updateRecipients, type Recipient } from '../model/recipient-store.js'
@@ -38,7 +39,8 @@ function isByMachine(event: Followed): boolean {
 async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
   const ids = [...new Set(events.map(({ messageId }) => messageId))]
   const before = new Map<string, Recipient>()
-  for (const one of await findRecipientsOf(tx.db, ids)) before.set(one.messageId ?? '', one)
+  for (const one of await findRecipientsOf(tx.db, ids))
+    before.set(must(one.messageId, 'the message of a recipient'), one)
   const after = new Map(before)
   const counts = new Map<number, Map<CountName, number>>()
   const ofVariants = new Map<string, VariantSums>()

@@ -18,7 +18,7 @@ import {
   type TimeCount,
 } from './report-store.js'
 
-/** What one event about a recipient's mail added. */
+/** Counts added by one event about a recipient's mail. */
 export interface Noted {
   readonly campaign: number
   /** Ms since epoch UTC. */

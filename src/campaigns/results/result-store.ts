@@ -4,6 +4,7 @@
  * For `Database.slowReader`: indexed, but a page may lie deep.
  */
 import { sql } from 'kysely'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { RecipientStatus, LeftOutReason } from '../model/recipient-store.js'
@@ -191,7 +192,7 @@ export async function ensureLinks(
     .execute()
   const found = new Map<string, number>()
   for (const { link, digest } of known) {
-    found.set(digests.get(digest) ?? '', link)
+    found.set(must(digests.get(digest), 'the URL of a digest'), link)
     digests.delete(digest)
   }
   if (digests.size === 0) return found

@@ -24,7 +24,7 @@ export interface SendingPlan extends Pick<Campaign, 'ratePerHour' | 'sendWindow'
 export interface SendingEstimate {
   /** Until the last mail is queued; undefined: longer than `MAX_DAYS`. */
   readonly durationMs: number | undefined
-  /** What most of the time is spent on; undefined if it takes less than a minute. */
+  /** Reason for most of the time; undefined if it takes less than a minute. */
   readonly limitedBy: WaitReason | undefined
   readonly limit: number | undefined
   /** In English. */
