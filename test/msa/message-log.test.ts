@@ -210,6 +210,13 @@ eachDatabase(t, 'the log finds every state and the messages of a campaign', asyn
   t.same(await found({ status: 'clicked' }), ['clicked'], 'a click stays a click')
   t.same(await found({ status: 'bounced' }), ['bounced'], 'and a bounce a bounce')
   t.same(await found({ campaignId: 'spring' }), ['opened'])
+  const ofOther = await listMessages(
+    database.reader,
+    'other',
+    { campaignId: 'spring' },
+    { limit: 10, offset: 0 },
+  )
+  t.match(ofOther, { items: [], total: 0 }, 'to its own workspace alone')
   t.same(await found({ campaignId: 'spring', status: 'opened', to: 'OPENED@one.test', since: NOW }), [
     'opened',
   ])
