@@ -56,6 +56,8 @@ import type { OnAttempt } from './queue/delivery/record-outcomes.js'
 import { RecentReplies } from './queue/operator/recent-replies.js'
 import { recoverOrphans } from './queue/claiming/crash-recovery.js'
 import type { QueueManager } from './queue/queue-manager.js'
+import type { NewQueueEntry } from './queue/queue-store.js'
+import type { Tx } from './db/database.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
 import { JobGroups } from './scheduler/job-groups.js'
@@ -155,6 +157,7 @@ async function openParts(
   const submit = {
     ...submitParts(appliance, openWindow),
     onEnqueued,
+    claimAccepted: (tx: Tx, entries: readonly NewQueueEntry[]) => queue.claimAccepted(tx, entries),
     onStored: (content: MessageContent) => jobs.cache(content),
     onMessages: (messages: number) => meters.live.count('accepted', messages),
     onEvents: onAppended,
