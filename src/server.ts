@@ -67,9 +67,9 @@ export async function openServer(
     const storage = await openStorage({ config, world, onStarting }, closing)
     const node = openMembership(storage, closing)
     const threads = openThreads(storage, closing)
-    const intake = await openIntake({ ...storage, ...node, ...threads })
-    const certificates = await openCertificates(storage.appliance, () => node.membership.members)
     const delivery = openDelivery({ ...storage, ...node, ...threads })
+    const intake = await openIntake({ ...storage, ...node, ...threads, ...delivery })
+    const certificates = await openCertificates(storage.appliance, () => node.membership.members)
     const opened = { ...storage, ...node, ...threads, ...intake, ...delivery, certificates }
     const resources = openServerResources({ ...opened, settings }, closing)
     await startDelivery(opened, closing)
