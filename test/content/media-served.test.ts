@@ -21,7 +21,7 @@ import {
 import { openTestAppliance, type ApplianceOptions } from '../support/program/appliance.js'
 import { install } from '../support/program/process.js'
 import { readByServer } from '../support/read-by-server.js'
-import { until } from '../support/until.js'
+import { longAfter, until } from '../support/until.js'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
@@ -398,7 +398,7 @@ t.test('a deleted image is no longer served, and can be restored for 30 days', a
   t.match(await stored(await picture('png', 21, 20)), { id: /./ })
   clock.skip(30 * DAY_MS + 1)
   t.match(await restore(id), { status: 404 })
-  await clock.advance(HOUR_MS)
+  await longAfter(clock, HOUR_MS)
   await until('it to be removed', () => sql('select id from media').length === 1)
   t.equal(sql('select * from media_parts').length, 1, 'with its files')
 })

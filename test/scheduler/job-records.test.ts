@@ -6,7 +6,6 @@ import type { Database } from '../../src/db/database.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
-import { pauseFor } from '../../src/world/time/clock.js'
 import { until } from '../support/until.js'
 
 const MINUTE_MS = 60_000
@@ -66,11 +65,11 @@ t.test('a long job is shown as running, but not after a crash; removed jobs disa
     job('gone'),
   ])
   await advance(15_000)
-  await manyTurns()
+  await written(database)
   t.match(await listJobs(database.reader), [{ name: 'gone' }, { name: 'lasting', isRunning: true }])
   const next = await open(database, [job('lasting')])
   await next.advance(15_000)
-  await manyTurns()
+  await written(database)
   const kept = await listJobs(database.reader)
   t.match(kept, [{ name: 'lasting', isRunning: false, startedAt: Date.parse('2026-01-05T10:00:00.000Z') }])
   t.equal(kept.length, 1)
@@ -92,7 +91,7 @@ t.test('frequent runs cause few writes', async t => {
   writes = 0
   for (let minute = 0; minute < 10; minute += 1) {
     await advance(MINUTE_MS)
-    await manyTurns()
+    await written(database)
   }
   t.ok(writes <= 20, `${writes} writes for 200 runs`)
 })
@@ -114,7 +113,7 @@ t.test('jobs that send wait until a restored copy is released', async t => {
   t.same(ran.sort(), ['campaigns', 'retention', 'retention'])
 })
 
-/** Other tests of the process may have left timers behind, so it never comes to rest. */
-async function manyTurns(): Promise<void> {
-  await pauseFor(100)
+/** Writes take turns, so those that wait have ended when this one has. */
+async function written(database: Database): Promise<void> {
+  await database.write(async () => {})
 }

@@ -45,3 +45,14 @@ export async function untilLater<T>(
     return look()
   })
 }
+
+const MINUTE_MS = 60_000
+
+/**
+ * A long time passes: all of it but the last minute at once, as for a machine that was suspended, since an hour of a server's timers takes
+ * many seconds. What is due at the end is seen by timers of the last minute.
+ */
+export async function longAfter(clock: FakeClock, ms: number): Promise<void> {
+  clock.skip(Math.max(0, ms - MINUTE_MS))
+  await clock.advance(Math.min(ms, MINUTE_MS))
+}
