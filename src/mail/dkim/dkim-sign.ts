@@ -306,18 +306,19 @@ export function canonicalizeBody(body: Buffer, put: (piece: Buffer) => void): vo
   const end = body.length
   /** Lines that are left out if no text follows. */
   let emptyLines = 0
-  let hasText = false
-  const putPiece = (length: number): void => {
+  /** @returns whether the piece has text */
+  const putPiece = (length: number): boolean => {
     let textEnd = length
     while (textEnd >= 2 && canonical[textEnd - 1] === LF && canonical[textEnd - 2] === CR) textEnd -= 2
     if (textEnd > 0) {
-      hasText = true
       for (; emptyLines > 0; emptyLines -= PIECE_OCTETS / 2) put(EMPTY_LINES.subarray(0, 2 * emptyLines))
       emptyLines = 0
       put(canonical.subarray(0, textEnd))
     }
     emptyLines += (length - textEnd) / 2
+    return textEnd > 0
   }
+  let hasText = false
   let length = 0
   let lineStart = 0
   for (let at = 0; at < end; at++) {
@@ -336,13 +337,12 @@ export function canonicalizeBody(body: Buffer, put: (piece: Buffer) => void): vo
       at++
       lineStart = at + 1
       if (length >= PIECE_OCTETS) {
-        putPiece(length)
+        if (putPiece(length)) hasText = true
         length = 0
       }
     } else if (octet === LF) throw bareLineEnd()
     else canonical[length++] = octet
   }
   if (end - lineStart > MAX_LINE_OCTETS) throw longLine()
-  putPiece(length)
-  if (hasText) put(EMPTY_LINES.subarray(0, 2))
+  if (putPiece(length) || hasText) put(EMPTY_LINES.subarray(0, 2))
 }
