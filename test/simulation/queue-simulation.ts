@@ -336,7 +336,10 @@ class Run {
       const to = node ? destination : this.oneOf(this.oneOf(this.sites).destinations)
       return { id, to: `${id}@${to}`, dueAt: now }
     })
-    if (node && this.chance(0.6)) return this.accept(node, letters)
+    if (node && this.chance(0.6)) {
+      this.accept(node, letters)
+      return
+    }
     await enqueue(node ? this.operator : reporting(this.operator), letters)
     node?.note(laneTo(destination), now)
   }
