@@ -53,17 +53,23 @@ export interface ServerAddresses extends MailAddresses, HttpAddresses {
  * Resolves once all listeners are open; disposing drains within `shutdown_grace`.
  *
  * @param settings shown by `GET /configuration`
+ * @param onStarting told what takes long at start, in one line
  * @throws LockedError, NotInitialisedError, SchemaError, Error naming an address that cannot be bound
  */
-export async function openServer(config: Config, world: World, settings?: Settings): Promise<Server> {
+export async function openServer(
+  config: Config,
+  world: World,
+  settings?: Settings,
+  onStarting: (status: string) => void = () => undefined,
+): Promise<Server> {
   const closing = new AsyncDisposableStack()
   try {
-    const storage = await openStorage(config, world, closing)
+    const storage = await openStorage({ config, world, onStarting }, closing)
     const node = openMembership(storage, closing)
     const threads = openThreads(storage, closing)
-    const intake = await openIntake({ ...storage, ...node, ...threads })
-    const certificates = await openCertificates(storage.appliance, () => node.membership.members)
     const delivery = openDelivery({ ...storage, ...node, ...threads })
+    const intake = await openIntake({ ...storage, ...node, ...threads, ...delivery })
+    const certificates = await openCertificates(storage.appliance, () => node.membership.members)
     const opened = { ...storage, ...node, ...threads, ...intake, ...delivery, certificates }
     const resources = openServerResources({ ...opened, settings }, closing)
     await startDelivery(opened, closing)

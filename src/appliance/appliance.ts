@@ -30,6 +30,7 @@ import { spawnThread } from '../world/threads.js'
 import { systemClock } from '../world/time/clock.js'
 import type { World } from '../world/world.js'
 import { recordNamesOf, reportAddressOf } from './published-names.js'
+import { upgradeSteps, type ReportUpgrade } from './upgrade/upgrade.js'
 
 export interface Appliance extends AsyncDisposable {
   /** As loaded at start. */
@@ -73,6 +74,8 @@ export interface OpenRequest extends MayOpen {
   readonly isServing?: boolean
   /** For metrics. */
   readonly onCommitted?: OnCommitted
+  /** Follows an upgrade, which then copies the database first. */
+  readonly onUpgrade?: ReportUpgrade
 }
 
 /** Provides segment conditions with campaign and purchase history. */
@@ -94,11 +97,20 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
 }
 
 async function openDatabase(live: LiveConfig, request: Required<MayOpen> & OpenRequest): Promise<Database> {
-  const { config, world, mayCreate, mayMigrate, isServing = false, onCommitted } = request
+  const { config, world, mayCreate, mayMigrate, isServing = false, onCommitted, onUpgrade } = request
   const { databaseFile: file, postgres } = config
+  const steps = onUpgrade && upgradeSteps({ config, world, report: onUpgrade })
   if (postgres) {
     makeDataFolder(config)
-    return openPostgres({ ...world, ...postgres, mayCreate, mayMigrate, isServing, onCommitted })
+    return openPostgres({
+      ...world,
+      ...postgres,
+      mayCreate,
+      mayMigrate,
+      upgradeSteps: steps,
+      isServing,
+      onCommitted,
+    })
   }
   if (file === undefined) throw new Error('the configuration names no database')
   if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -106,6 +118,7 @@ async function openDatabase(live: LiveConfig, request: Required<MayOpen> & OpenR
     file,
     clock: world.clock,
     mayMigrate,
+    upgradeSteps: steps,
     onCommitted,
     ...(isServing ? whileServing(live, world) : {}),
   })

@@ -27,6 +27,7 @@ import { setRestoreHold } from '../accounts/restore-hold-store.js'
 import { readSecretKey } from '../accounts/secret-sealing.js'
 import { eraseAgain } from '../appliance/erasure/erase.js'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
+import { removeUpgradeState } from '../appliance/upgrade/upgrade-state.js'
 import type { BackupView } from '../appliance/system/backup-routes.js'
 import { NO_FILE_TO_BACK_UP } from '../appliance/system/backups.js'
 import type { Config } from '../config/config.js'
@@ -193,6 +194,8 @@ export function restoreCommand(program: Command, context: CliContext): void {
       sync(copy)
       renameSync(copy, databaseFile)
       sync(dirname(databaseFile))
+      // Of the database that is set aside.
+      removeUpgradeState(config.dataDir)
       const json = { success: true, held: true, former: kept ?? null, ...toJson(facts) }
       printResult(context, options, json, () =>
         [

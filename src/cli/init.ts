@@ -11,6 +11,7 @@ import { createOperator } from '../accounts/operators/operators.js'
 import { signInUrl } from '../accounts/operators/links.js'
 import { listWorkspaces, type Workspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance/appliance.js'
+import { needsUpgrade } from '../appliance/upgrade/preview-upgrade.js'
 import { baseUrl, type Config } from '../config/config.js'
 import { shellOperator, type OperatorPrincipal } from '../http/operator.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
@@ -39,12 +40,20 @@ export function initCommand(program: Command, context: CliContext): void {
       // The schema and the sealed secrets must not change under a running server.
       const isRunning =
         config.databaseFile !== undefined && existsSync(config.databaseFile) && isServing(config.dataDir)
+      if (!isRunning && options.operator === undefined && (await needsUpgrade(config))) {
+        printResult(context, options, { workspace: null, key: null }, () => OLDER_TEXT)
+        return
+      }
       await withOpened(context, config, appliance => init(appliance, context, options), {
         mayCreate: true,
         mayMigrate: !isRunning,
       })
     })
 }
+
+/** The unit runs `init` before `serve`, which copies the database first, holds its lock and logs how far it is. */
+const OLDER_TEXT =
+  'The database has the schema of an older version: `postroad serve` upgrades it, or `postroad migrate`.'
 
 async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
   const user = shellOperator(shellUser(context))

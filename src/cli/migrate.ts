@@ -1,9 +1,16 @@
-/** `postroad migrate` upgrades the database schema, as `serve` does at start; `postroad compact` rewrites the file. `migrate copy` is in `migrate-copy.ts`. */
+/**
+ * `postroad migrate` upgrades the database schema, as `serve` does at start, or prints what it would do; `postroad compact` rewrites the file.
+ * `migrate copy` is in `migrate-copy.ts`.
+ */
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
+import { previewUpgrade, type UpgradePreview } from '../appliance/upgrade/preview-upgrade.js'
+import { upgradeText } from '../appliance/upgrade/report-upgrade.js'
+import type { ReportUpgrade } from '../appliance/upgrade/upgrade.js'
 import type { Config } from '../config/config.js'
 import { AppError } from '../core/errors.js'
+import { roughSize } from '../core/units.js'
 import { compactFile } from '../db/sqlite/open-sqlite.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
@@ -11,16 +18,90 @@ import { printResult, readConfig, type CliContext, type CommonOptions } from './
 import { migrateCopyCommand } from './migrate-copy.js'
 import { command } from './options.js'
 
+interface MigrateOptions extends CommonOptions {
+  readonly dryRun?: boolean
+}
+
+/** Exit status of `--dry-run` if there is something to do, as of `apply --plan --exit-code`. */
+const PENDING = 3
+
 export function migrateCommand(program: Command, context: CliContext): void {
   const migrate = command(program, 'migrate', 'upgrade the database schema (the server must be stopped)')
-  migrate.action(async (options: CommonOptions) => {
+  migrate.option(
+    '--dry-run',
+    `print what would be done and change nothing, also beside a running server; exit status ${PENDING} if migrations are pending`,
+  )
+  migrate.action(async (options: MigrateOptions) => {
+    if (options.dryRun) return dryRun(context, options)
+    const applied: string[] = []
+    let copy: string | null = null
+    const onUpgrade: ReportUpgrade = event => {
+      if (event.kind === 'migrated') applied.push(event.name)
+      if (event.kind === 'copied' || event.kind === 'copy_kept') copy = event.copy.file
+      if (!options.json) context.complain(upgradeText(event))
+    }
     await whileStopped(context, options, async config => {
-      const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
+      const appliance = await openAppliance({ config, world: context.world, mayMigrate: true, onUpgrade })
       await appliance[Symbol.asyncDispose]()
     })
-    printResult(context, options, { success: true }, () => 'the schema is up to date')
+    printResult(context, options, { success: true, applied, copy }, () => 'the schema is up to date')
   })
   migrateCopyCommand(migrate, context)
+}
+
+async function dryRun(context: CliContext, options: CommonOptions): Promise<void> {
+  const { config } = readConfig(context, options)
+  requireInitialised(config)
+  const preview = await previewUpgrade(config, context.world)
+  printResult(context, options, toJson(preview), () => previewText(preview))
+  if (preview.pending.length > 0) context.fail(PENDING)
+}
+
+function toJson({ schema, pending, estimateMs, copy, room }: UpgradePreview) {
+  return {
+    schema,
+    pending: pending.map(({ name, does, rows, estimateMs: ms, octets }) => ({
+      name,
+      description: does,
+      rows,
+      estimated_seconds: ms / 1_000,
+      estimated_octets: octets,
+    })),
+    estimated_seconds: estimateMs / 1_000,
+    copy: {
+      setting: copy.setting,
+      will_be_made: copy.willBeMade,
+      octets: copy.octets,
+      reason: copy.reason ?? null,
+    },
+    room: { needed: room.needed, free: room.free ?? null },
+  }
+}
+
+function previewText({ schema, pending, estimateMs, copy, room }: UpgradePreview): string {
+  if (pending.length === 0) return `nothing to do: the database has the schema of this version (${schema})`
+  return [
+    `${pending.length} migrations are pending; the database is at ${schema}`,
+    ...pending.flatMap(migration => [
+      '',
+      migration.name,
+      `  ${migration.does}`,
+      `  ${rowsText(migration.rows)}; about ${seconds(migration.estimateMs)}`,
+    ]),
+    '',
+    `time   about ${seconds(estimateMs)}${copy.willBeMade ? ', and the copy of the database' : ''}`,
+    `copy   ${copy.willBeMade ? `${roughSize(copy.octets)}, made beside the database first` : `none: ${copy.reason ?? ''}`}`,
+    `room   ${roughSize(room.needed)} needed, ${room.free === undefined ? "on the PostgreSQL server's disk" : `${roughSize(room.free)} free`}`,
+  ].join('\n')
+}
+
+function rowsText(rows: Readonly<Record<string, number>>): string {
+  const counts = Object.entries(rows).map(([table, count]) => `${count} rows of ${table}`)
+  return counts.length === 0 ? 'touches no rows' : `touches ${counts.join(', ')}`
+}
+
+function seconds(ms: number): string {
+  return ms < 1_000 ? '1 s' : `${Math.ceil(ms / 1_000)} s`
 }
 
 /** Rewrites the file without free pages; from then on it can return freed space to the disk. */
@@ -41,7 +122,7 @@ export function compactCommand(program: Command, context: CliContext): void {
       if (free < 2 * before)
         throw new AppError(
           'unavailable',
-          `not enough disk space: this needs ${megabytes(2 * before)}, ${megabytes(free)} are free`,
+          `not enough disk space: this needs ${roughSize(2 * before)}, ${roughSize(free)} are free`,
         )
       compactFile(file)
       const after = statSync(file).size
@@ -49,7 +130,7 @@ export function compactCommand(program: Command, context: CliContext): void {
         context,
         options,
         { octets_before: before, octets_after: after },
-        () => `${megabytes(before)} before, ${megabytes(after)} now`,
+        () => `${roughSize(before)} before, ${roughSize(after)} now`,
       )
     }),
   )
@@ -70,8 +151,4 @@ async function whileStopped(
   } finally {
     lock[Symbol.dispose]()
   }
-}
-
-function megabytes(octets: number): string {
-  return `${(octets / 1e6).toFixed(1)} MB`
 }

@@ -30,7 +30,11 @@ export function serveCommand(program: Command, context: CliContext): void {
     if (keysWithoutEffect.length > 0)
       log.warn('configuration keys ignored', { keys: keysWithoutEffect.join(', ') })
     refuseFaulty(context, options, config)
-    const server = await openServer(config, context.world, settings)
+    const systemd = openServiceManager({
+      descriptor: context.env['SD_NOTIFY_FD'],
+      watchdog: context.env['WATCHDOG_USEC'],
+    })
+    const server = await openServer(config, context.world, settings, status => systemd.starting(status))
     const { http, submission, submissionTls, inbound, ...others } = server.addresses
     log.info('server started', {
       version: VERSION,
@@ -43,10 +47,6 @@ export function serveCommand(program: Command, context: CliContext): void {
         Object.entries(others).flatMap(([name, at]) => (at.length === 0 ? [] : [[name, inWords(at)]])),
       ),
       capture: config.mta.capture,
-    })
-    const systemd = openServiceManager({
-      descriptor: context.env['SD_NOTIFY_FD'],
-      watchdog: context.env['WATCHDOG_USEC'],
     })
     systemd.ready(`running, version ${VERSION}`)
     const stopReloading = reloadOnHangup(context, options, settings, server)

@@ -42,3 +42,8 @@ export function formatSize(bytes: number): string {
       return `${bytes / SIZE_UNITS[unit]}${unit}`
   return `${bytes}B`
 }
+
+/** For people, in decimal units: `3.6 GB`, `47.2 MB`. */
+export function roughSize(octets: number): string {
+  return octets >= 1e9 ? `${(octets / 1e9).toFixed(1)} GB` : `${(octets / 1e6).toFixed(1)} MB`
+}

@@ -36,6 +36,18 @@ export interface SchemaState {
   readonly foreign: readonly string[]
 }
 
+/** Follows the upgrade of a database that has a schema. None of them is called for an empty one. */
+export interface UpgradeSteps {
+  /** Called before the first migration; if it throws, the database is left as it was. */
+  begin(db: Kysely<Tables>, applied: readonly string[], pending: readonly string[]): Promise<void>
+  /** Awaited before each migration, which may keep the event loop busy for as long as it takes. */
+  onMigrating(name: string): Promise<void>
+  /** Called once a migration is committed. */
+  onMigrated(name: string): void
+  /** Called once the schema is this program's. */
+  end(): void
+}
+
 /**
  * Applies pending migrations.
  *
@@ -48,13 +60,28 @@ export async function migrateToLatest(
   dialect: Dialect,
   mayMigrate = true,
   known: Migrations = MIGRATIONS,
+  steps?: UpgradeSteps,
 ): Promise<readonly string[]> {
   const before = await requireUsable(db, dialect, known)
-  if (Object.keys(known).every(name => before.includes(name))) return []
-  if (!mayMigrate) throw new SchemaError('the database has an older schema', 'run `postroad migrate` first')
-  const applied = await applyPending(db, dialect, known)
+  const pending = pendingMigrations(before, known)
+  if (pending.length === 0) return []
+  if (!mayMigrate) throw new SchemaError(OLDER_SCHEMA, 'run `postroad migrate` first')
+  const followed = before.length === 0 ? undefined : steps
+  await followed?.begin(db, before, pending)
+  const applied = await applyPending(db, dialect, known, followed)
   await requireUsable(db, dialect, known)
+  followed?.end()
   return applied
+}
+
+export const OLDER_SCHEMA = 'the database has an older schema'
+
+/** In the order in which they are applied. */
+export function pendingMigrations(
+  applied: readonly string[],
+  known: Migrations = MIGRATIONS,
+): readonly string[] {
+  return Object.keys(known).filter(name => !applied.includes(name))
 }
 
 /** @returns the applied migrations @throws SchemaError */
@@ -138,15 +165,21 @@ export async function applyPending(
   db: Kysely<Tables>,
   dialect: Dialect,
   known: Migrations,
+  steps?: UpgradeSteps,
 ): Promise<string[]> {
   const migrator = migratorFor(db, dialect, known)
   const applied: string[] = []
   for (;;) {
+    const [next] = steps ? pendingMigrations(await appliedMigrations(db, dialect), known) : []
+    if (next !== undefined) await steps?.onMigrating(next)
     const { error, results = [] } = await migrator.migrateUp()
     if (error !== undefined) throw error instanceof Error ? error : new Error(JSON.stringify(error))
     // Another process may have applied it.
     if (results.length === 0) return applied
-    applied.push(...results.map(({ migrationName }) => migrationName))
+    for (const { migrationName } of results) {
+      applied.push(migrationName)
+      steps?.onMigrated(migrationName)
+    }
   }
 }
 

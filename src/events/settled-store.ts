@@ -50,13 +50,16 @@ export class SettledEvents {
     // Two statements: an id taken before the position is read may be lower than that of who took it.
     const given = await sql<{ seq: number }>`
       select case when is_called then last_value else 0 end as seq from events_seq_seq`.execute(this.reader)
+    const seq = given.rows[0]?.seq ?? 0
+    // While nothing happens no id is used up.
+    if (seq === this.settled) return this.settled
     const taken = await sql<{ id: string; xmin: string }>`
       select pg_current_xact_id()::text as id, pg_snapshot_xmin(pg_current_snapshot())::text as xmin`.execute(
       this.reader,
     )
     const { id = '0', xmin = '0' } = taken.rows[0] ?? {}
     if (this.ticks.length >= MAX_TICKS) this.ticks.pop()
-    this.ticks.push({ seq: given.rows[0]?.seq ?? 0, before: BigInt(id) })
+    this.ticks.push({ seq, before: BigInt(id) })
     if (!this.settleBefore(BigInt(xmin)) && ++this.looks > PATIENT_LOOKS)
       this.settleBefore(await this.oldestWriter())
     return this.settled

@@ -11,7 +11,8 @@ import type { MessageContent } from '../messages/content-store.js'
 import type { NewMessage } from '../messages/message-store.js'
 import type { Recipient } from './recipients.js'
 import type { NewId } from '../core/ids.js'
-import type { Database } from '../db/database.js'
+import type { Database, Tx } from '../db/database.js'
+import type { NewQueueEntry } from '../queue/queue-store.js'
 import type { SlidingWindow } from '../http/sliding-window.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
@@ -74,6 +75,8 @@ export interface StoreParts {
   readonly expireMs: number
   /** Signals the queue that mail in this lane was committed. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
+  /** Claims what can be delivered at once, in the transaction that stores it. @returns the entries as they are to be stored */
+  readonly claimAccepted?: (tx: Tx, entries: readonly NewQueueEntry[]) => readonly NewQueueEntry[]
   /** Passes a just committed content to the queue, which saves reading it back. */
   readonly onStored?: (content: MessageContent) => void
   /** Counts messages accepted for delivery. */

@@ -20,8 +20,7 @@ import { nextTurn } from '../world/time/clock.js'
 import type { AcceptedSubmission, SubmittedRecipient, StoreParts } from './mail-submission.js'
 import type { Recipient } from './recipients.js'
 import { simulateDelivery } from './sandbox/simulator.js'
-import { laneKey } from '../queue/lane.js'
-import { insertQueueEntries } from '../queue/queue-store.js'
+import { insertQueueEntries, laneOf, type NewQueueEntry } from '../queue/queue-store.js'
 
 /** Messages stored before yielding to the event loop. Other writers wait until all are stored; readers see none before the commit. */
 const MESSAGES_AT_ONCE = 64
@@ -178,7 +177,6 @@ export async function enqueueMessages(
   accepted: readonly AcceptedSubmission[],
   now: number,
 ): Promise<void> {
-  const firstDue = new Map<string, number>()
   const entries = accepted.flatMap(({ content, recipients, dueAt, dsn }) => {
     const priority = priorityOf(content)
     const isLarge = isLargeContent(content)
@@ -186,8 +184,6 @@ export async function enqueueMessages(
     return recipients
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge, campaignId)
-        firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = dsn?.get(one.asked)?.notify
         const entry = {
           messageId: one.messageId,
@@ -205,7 +201,14 @@ export async function enqueueMessages(
         return notify === undefined ? entry : { notify, ...entry }
       })
   })
-  await insertQueueEntries(tx.db, entries)
+  const stored: readonly NewQueueEntry[] = parts.claimAccepted?.(tx, entries) ?? entries
+  const firstDue = new Map<string, number>()
+  for (const entry of stored) {
+    if (entry.claim) continue
+    const lane = laneOf(entry)
+    firstDue.set(lane, Math.min(entry.nextAttemptAt, firstDue.get(lane) ?? Infinity))
+  }
+  await insertQueueEntries(tx.db, stored)
   tx.onCommit(() => {
     for (const { content, dueAt } of accepted) if (dueAt <= now) parts.onStored?.(content)
     for (const [lane, dueAt] of firstDue) parts.onEnqueued(lane, dueAt)

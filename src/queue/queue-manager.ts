@@ -1,5 +1,6 @@
 /**
- * The queue manager: claims due messages (`claimer.ts`) and delivers them (`delivery-runner.ts`) while slots are free.
+ * The queue manager: claims due messages (`claimer.ts`), or single mails as they are accepted (`accepted-claims.ts`), and delivers them
+ * (`delivery-runner.ts`) while slots are free.
  *
  * Knows no SMTP. Memory holds only messages in progress; all others stay in the database. It wakes up when mail is
  * enqueued, a slot is freed, a message falls due, or another process (the command line) has written to the database.
@@ -7,7 +8,7 @@
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
-import type { Database } from '../db/database.js'
+import type { Database, Tx } from '../db/database.js'
 import { lastEventAt } from '../events/store.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
@@ -15,7 +16,9 @@ import type { Random } from '../world/random.js'
 import { CampaignHolds } from './claiming/campaign-hold-store.js'
 import { LaneLooks } from './lane-looks.js'
 import { laneFromKey, type Lane } from './lane.js'
-import { clearClaims, listLanes, listLanesOfNew, type LaneDue } from './queue-store.js'
+import { clearClaims, listLanes, listLanesOfNew, type LaneDue, type NewQueueEntry } from './queue-store.js'
+import { AcceptedClaims } from './claiming/accepted-claims.js'
+import type { Claimed } from './claiming/claim.js'
 import { Claimer, type ReadyMessage } from './claiming/claimer.js'
 import { ClockSteps, correctDueTimes } from './clock-changes.js'
 import type { DeliveryAgent, LocateSite, SiteFacts } from './delivery-agent.js'
@@ -72,6 +75,7 @@ export class QueueManager {
   private readonly outcomes: OutcomeWriter
   private readonly schedule: Schedule
   private readonly claimer: Claimer
+  private readonly accepted: AcceptedClaims
   private readonly deliveries: DeliveryRunner
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
@@ -132,6 +136,21 @@ export class QueueManager {
     })
     const { schedule, outcomes, steps } = this
     this.claimer = new Claimer({ ...parts, ...ofNodes, schedule, memory, retry })
+    this.accepted = new AcceptedClaims({
+      ...parts,
+      ...ofNodes,
+      schedule,
+      retry,
+      freeSlots: () => this.freeSlots,
+      start: claimed => this.startAccepted(claimed),
+      onRollback: () => {
+        this.claimCheckAt = -Infinity
+        this.isRoundRequested = true
+      },
+      onEnded: () => {
+        if (this.isRoundRequested || this.schedule.hasTurn) this.wake()
+      },
+    })
     this.deliveries = new DeliveryRunner({
       ...parts,
       schedule,
@@ -164,6 +183,16 @@ export class QueueManager {
     }
     this.schedule.note(lane, dueAt)
     this.wake()
+  }
+
+  /**
+   * Call it in the transaction that accepts mail: claims what can be delivered at once. All else is to be noted after the commit.
+   *
+   * @returns the entries as they are to be stored
+   */
+  claimAccepted(tx: Tx, entries: readonly NewQueueEntry[]): readonly NewQueueEntry[] {
+    if (this.isStopping || this.pause || this.parts.hold?.isHeld === true) return entries
+    return this.accepted.claim(tx, entries)
   }
 
   /** Call it after what this node delivers changed: lanes of other nodes are left to them, and this node's are loaded. */
@@ -241,6 +270,7 @@ export class QueueManager {
     for (const timer of [this.dueTimer, this.overdueTimer, this.watchTimer, this.pause]) timer?.cancel()
     const cut = this.parts.clock.after(graceMs, () => this.deliveries.abort())
     await this.rounds
+    await this.accepted.idle()
     await this.correcting
     await this.deliveries.releaseReady()
     await this.deliveries.idle()
@@ -375,12 +405,22 @@ export class QueueManager {
   private async releaseLostClaims(): Promise<void> {
     const { clock, log } = this.parts
     try {
-      const lanes = await this.claimer.releaseLost(id => this.deliveries.isInHand(id))
+      const lanes = await this.claimer.releaseLost(id => this.isInHand(id))
       for (const { lane, dueAt } of lanes) this.schedule.note(lane, dueAt)
       this.claimCheckAt = clock.monotonic() + CLAIM_CHECK_MS
     } catch (error) {
       log.error('claims not checked', { error: describeError(error) })
     }
+  }
+
+  private isInHand(messageId: string): boolean {
+    return this.accepted.isInHand(messageId) || this.deliveries.isInHand(messageId)
+  }
+
+  private async startAccepted(claimed: readonly Claimed[]): Promise<void> {
+    const { kind, ready } = await this.claimer.load(claimed, true)
+    await this.begin(ready)
+    if (kind === 'failed') this.pauseAfterFailure()
   }
 
   private async begin(ready: readonly ReadyMessage[]): Promise<void> {
@@ -400,7 +440,8 @@ export class QueueManager {
   private get freeSlots(): number {
     const { connections } = this.parts.policy
     const { activeCount, unsettledCount } = this.deliveries
-    return Math.max(0, Math.min(connections - activeCount, 2 * connections - unsettledCount))
+    const { count } = this.accepted
+    return Math.max(0, Math.min(connections - activeCount, 2 * connections - unsettledCount) - count)
   }
 
   private pauseAfterFailure(): void {

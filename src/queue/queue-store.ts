@@ -85,6 +85,12 @@ export type NewQueueEntry = Pick<
 > & {
   readonly isLarge?: boolean
   readonly campaignId?: string | undefined
+  /** If it is claimed as it is stored: by which run of the process, and when the attempt after this one is due. */
+  readonly claim?: { readonly incarnation: string; readonly retryAt: number } | undefined
+}
+
+export function laneOf({ destination, priority, workspaceId, isLarge, campaignId }: NewQueueEntry): string {
+  return laneKey(destination, priority, workspaceId, isLarge, campaignId)
 }
 
 const insertRows = statement((db, { rows }: { rows: readonly QueueRow[] }) =>
@@ -98,9 +104,9 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     workspace_id: entry.workspaceId,
     destination: entry.destination,
     priority: entry.priority,
-    lane: laneKey(entry.destination, entry.priority, entry.workspaceId, entry.isLarge, entry.campaignId),
-    attempts: 0,
-    next_attempt_at: entry.nextAttemptAt,
+    lane: laneOf(entry),
+    attempts: entry.claim ? 1 : 0,
+    next_attempt_at: entry.claim?.retryAt ?? entry.nextAttemptAt,
     expires_at: entry.expiresAt,
     is_held: flag(false),
     was_handed_over: flag(false),
@@ -109,7 +115,7 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     recipient: entry.recipient,
     dsn_notify: entry.notify ?? null,
     is_withdrawn: flag(false),
-    claimed_by: null,
+    claimed_by: entry.claim?.incarnation ?? null,
     crashes: 0,
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })

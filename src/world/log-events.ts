@@ -155,6 +155,10 @@ export const LOG_EVENTS = {
     'smtp commands injected behind STARTTLS':
       'The client sent plaintext after STARTTLS. The connection was closed.',
     'submission login locked': 'Too many failed logins with one key, from an address or from everywhere.',
+    'upgrade copy skipped':
+      'The database is upgraded without a copy from before (`storage.copy_before_upgrade`); `reason` says why.',
+    'upgrade state not written':
+      'How far the upgrade is could not be written to `upgrade.json` of the data folder, so `doctor` cannot show it. The upgrade proceeds.',
     'trusted network key rejected': 'The key configured for a trusted network does not exist or was revoked.',
     'spam score failed':
       'The rspamd of `campaigns.rspamd_url` could not be reached, or its answer could not be read. The check of the campaign goes on without it.',
@@ -162,6 +166,16 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'upgrade started': 'This version upgrades the database before it listens: `migrations` are pending.',
+    'upgrade copy in progress': 'The copy from before the upgrade is being written.',
+    'upgrade copy made': 'The database as it was before the upgrade is in `file`, which `postroad restore` accepts.',
+    'upgrade copy kept': 'The upgrade was interrupted, and continues. The copy from before it is kept.',
+    'upgrade copy not applicable':
+      'The database is a PostgreSQL server, which Postroad does not copy. Use pg_dump.',
+    'upgrade copy deleted': 'A copy from before an earlier upgrade was deleted; the newest two are kept.',
+    'migration started': 'One step of the upgrade, `number` of `of`.',
+    'migration applied': 'One step of the upgrade is done and will not be repeated.',
+    'upgrade completed': 'The database has the schema of this version.',
     'account mail captured':
       'With `mta.capture`, an invitation or a reset is not sent: `link` is its one-time link, shown nowhere else.',
     'account mail deferred': 'An invitation or a reset was not accepted yet. It is retried.',

@@ -1,5 +1,5 @@
 /**
- * Reports the state of the process to systemd: ready, alive, stopping (sd_notify(3)).
+ * Reports the state of the process to systemd: starting, ready, alive, stopping (sd_notify(3)).
  *
  * Writes to the socket that `systemd/start-notified` connected and passed in `$SD_NOTIFY_FD`; without it does nothing. The watchdog is
  * fed by a timer, so a blocked event loop stops feeding it. Never throws; write errors are ignored.
@@ -7,6 +7,8 @@
 import { write } from 'node:fs'
 
 export interface ServiceManager {
+  /** Still starting, for at most another hour. @param status one line for `systemctl status` */
+  starting(status: string): void
   /** @param status one line for `systemctl status` */
   ready(status: string): void
   stopping(): void
@@ -29,18 +31,23 @@ export function openServiceManager(
   send: Send = sendTo,
 ): ServiceManager {
   const number = numberIn(descriptor)
-  if (number === undefined) return { ready: () => undefined, stopping: () => undefined }
+  if (number === undefined) return { starting: () => undefined, ready: () => undefined, stopping: () => undefined }
   const notify = (text: string) => send(number, text)
   const timeoutMs = (numberIn(watchdog) ?? 0) / 1_000
+  const statusLine = (status: string) => `STATUS=${status.replace(/[\r\n]/g, ' ')}`
   return {
+    starting: status => notify(`${statusLine(status)}\nEXTEND_TIMEOUT_USEC=${HOUR_MICROSECONDS}`),
     ready(status) {
-      notify(`READY=1\nSTATUS=${status.replace(/[\r\n]/g, ' ')}`)
+      notify(`READY=1\n${statusLine(status)}`)
       // sd_watchdog_enabled(3) recommends at most half the timeout. Continues during shutdown, when hanging is most likely.
       if (timeoutMs > 0) setInterval(() => notify('WATCHDOG=1'), Math.max(100, timeoutMs / 3)).unref()
     },
     stopping: () => notify('STOPPING=1'),
   }
 }
+
+/** Longer than any one statement of an upgrade, during which nothing can be sent. */
+const HOUR_MICROSECONDS = 3_600_000_000
 
 function numberIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined

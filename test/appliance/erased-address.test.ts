@@ -428,6 +428,34 @@ eachDatabase(
   },
 )
 
+eachDatabase(
+  t,
+  'restoring a backup erases those again who only stand in a rejected row of an import',
+  async (t, database) => {
+    const dataDir = t.testdir()
+    await addWorkspace(database)
+    await erase(database, dataDir)
+    const { contact_imports: imports, contact_import_rejections: rejections } = rows(
+      { id: 'c', seq: 1 },
+      { id: 'o' },
+    )
+    await database.write(tx =>
+      insertRows(tx.db, {
+        contact_imports: [...(imports ?? []), { ...imports?.[0], id: 'other', seq: 99, rejected: 1 }],
+        contact_import_rejections: [
+          ...(rejections ?? []),
+          { import: 99, line: 2, reason: 'no address', cells: json([OTHER]) },
+        ],
+      }),
+    )
+    t.not((await findMarks(database)).length, 0)
+    t.equal(await eraseAgain({ database, clock: new FakeClock(), dataDir }), 1)
+    t.same(await findMarks(database), [])
+    const left = await database.reader.selectFrom('contact_import_rejections').select('import').execute()
+    t.same(left, [{ import: 99 }], 'rows of others stay')
+  },
+)
+
 t.test('whoever shares part of an address is somebody else', t => {
   const [ann, without] = ['ann@x.example', (text: string) => withoutAddress(text, 'ann@x.example')]
   for (const other of [

@@ -135,6 +135,51 @@ roles = [{ role = "viewer", workspace = "SHOP" }]
   },
 )
 
+t.test('declared attributes are created, changed and pruned', async t => {
+  const postroad = await initialise(t)
+  const shop = (attributes: string, prune = '') =>
+    describe(postroad, `[[workspaces]]\nname = "Shop"\n${prune}\n${attributes}`)
+  const text = `
+  [[workspaces.attributes]]
+  name = " revenue "
+  type = "number"
+  label = " Revenue "
+
+  [[workspaces.attributes]]
+  name = "Revenue"
+  type = "text"
+
+  [[workspaces.lists]]
+  name = "Buyers"
+  type = "dynamic"
+  conditions = { match = "all", rules = [{ field = "attributes.revenue", operator = "gt", value = 5 }] }
+`
+  t.same(namesOf(await applied(postroad, shop(text), '--yes')), [
+    'create workspace Shop',
+    'create attribute revenue',
+    'create attribute Revenue',
+    'create list Buyers',
+  ])
+  t.same(await applied(postroad, shop(text), '--yes'), [])
+  const changed = text.replace('"text"', '"date"').replace('" Revenue "', '""')
+  t.match(await applied(postroad, shop(changed), '--yes'), [
+    { action: 'change', name: 'revenue', changes: { label: { before: 'Revenue', after: null } } },
+    { action: 'change', name: 'Revenue', changes: { type: { before: 'text', after: 'date' } } },
+  ])
+  t.same(namesOf(await applied(postroad, shop('', 'prune = ["attributes"]'), '--yes')), [
+    'delete attribute Revenue',
+    'delete attribute revenue',
+  ])
+  t.match(await postroad.run('apply', shop(text.replace('"text"', '"money"')), '--plan'), {
+    status: 2,
+    err: /workspaces\.0\.attributes\.1\.type/,
+  })
+  t.match(await postroad.run('apply', shop(text.replace('"Revenue"', '"revenue"')), '--plan'), {
+    status: 2,
+    err: /workspaces\.0\.attributes\.1: revenue is described twice/,
+  })
+})
+
 t.test('only what differs is changed, and nothing is deleted without prune', async t => {
   const postroad = await initialise(t)
   await applied(postroad, describe(postroad, SHOP), '--yes')

@@ -22,10 +22,19 @@ import { deleteEntries, retryNow, setHeld } from '../../src/queue/operator/queue
 import type { Schedule } from '../../src/queue/pacing/schedule.js'
 import { shareOfSite } from '../../src/queue/pacing/site-share.js'
 import { QueueManager } from '../../src/queue/queue-manager.js'
+import { laneOf } from '../../src/queue/queue-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { addWorkspace, enqueue, laneTo } from '../support/mailroom.js'
+import {
+  addWorkspace,
+  DAY_MS,
+  enqueue,
+  laneTo,
+  NOW,
+  type ClaimAccepted,
+  type Letter,
+} from '../support/mailroom.js'
 import { bounced, deferred, delivered, tried, unreachable } from '../support/outcomes.js'
 import { openTables, type Fate, type NodeDatabase, type SharedTables } from './simulated-database.js'
 
@@ -327,8 +336,18 @@ class Run {
       const to = node ? destination : this.oneOf(this.oneOf(this.sites).destinations)
       return { id, to: `${id}@${to}`, dueAt: now }
     })
+    if (node && this.chance(0.6)) return this.accept(node, letters)
     await enqueue(node ? this.operator : reporting(this.operator), letters)
     node?.note(laneTo(destination), now)
+  }
+
+  /** As clients submit it: one by one, in transactions of the node, which may claim it as it accepts it. */
+  private accept(node: SimulatedNode, letters: readonly Letter[]): void {
+    for (const letter of letters)
+      node.accept(letter).catch(async () => {
+        // The answer may be lost, and the mail stored: others notice that rows have changed.
+        await this.operator.write(async tx => tx.changed('queue'))
+      })
   }
 
   deliver(node: SimulatedNode, job: DeliveryJob): Delivering {
@@ -506,6 +525,13 @@ class SimulatedNode {
 
   note(lane: string, dueAt: number): void {
     if (!this.isKilled) this.manager.noteEnqueued(lane, dueAt)
+  }
+
+  async accept(letter: Letter): Promise<void> {
+    const claimAccepted: ClaimAccepted = (tx, entries) => this.manager.claimAccepted(tx, entries)
+    const due = { ...letter, dueAt: NOW, expiresAt: this.run.clock.now() + DAY_MS }
+    for (const { claim, nextAttemptAt, ...entry } of await enqueue(this.database, [due], {}, claimAccepted))
+      if (!claim) this.note(laneOf({ nextAttemptAt, ...entry }), nextAttemptAt)
   }
 
   retry(destinations: ReadonlySet<string>): void {

@@ -90,6 +90,9 @@ export async function openTables(): Promise<SharedTables> {
           tx.committed()
           return result
         },
+        announce(topic) {
+          if (!isCut) for (const other of nodes) if (other !== changes) other.report(topic)
+        },
         cut() {
           isCut = true
           nodes.delete(changes)

@@ -6,10 +6,10 @@
 import { laneKey } from '../../src/queue/lane.js'
 import { PRIORITIES } from '../../src/messages/mail-origin.js'
 import { insertWorkspace, NEW_WORKSPACE, type Workspace } from '../../src/accounts/workspace-store.js'
-import type { Database } from '../../src/db/database.js'
+import type { Database, Tx } from '../../src/db/database.js'
 import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
 import { insertMessages } from '../../src/messages/message-store.js'
-import { insertQueueEntries } from '../../src/queue/queue-store.js'
+import { insertQueueEntries, type NewQueueEntry } from '../../src/queue/queue-store.js'
 
 /** 2026-01-05T10:00:00Z, where a FakeClock starts. */
 export const NOW = Date.UTC(2026, 0, 5, 10)
@@ -61,14 +61,22 @@ export function laneTo(destination: string): string {
   return laneKey(destination, PRIORITIES.transactional, CONTENT.workspaceId)
 }
 
-/** Stores and enqueues, in one transaction, one message per letter; all of them share a content. */
+/** As the queue of a server claims mail that it accepts. */
+export type ClaimAccepted = (tx: Tx, entries: readonly NewQueueEntry[]) => readonly NewQueueEntry[]
+
+/**
+ * Stores and enqueues, in one transaction, one message per letter; all of them share a content.
+ *
+ * @returns the entries as they were stored
+ */
 export async function enqueue(
   database: Database,
   letters: readonly Letter[],
   content: Partial<MessageContent> = {},
-): Promise<void> {
+  claimAccepted: ClaimAccepted = (_, entries) => entries,
+): Promise<readonly NewQueueEntry[]> {
   const shared = { ...CONTENT, id: `content of ${letters[0]?.id ?? 'nothing'}`, ...content }
-  await database.write(async tx => {
+  return database.write(async tx => {
     await insertContent(tx.db, shared)
     await insertMessages(
       tx.db,
@@ -76,8 +84,8 @@ export async function enqueue(
       false,
       letters.map(({ id, to }) => ({ id, recipient: to, status: 'sent', reason: null })),
     )
-    await insertQueueEntries(
-      tx.db,
+    const entries = claimAccepted(
+      tx,
       letters.map(({ id, to, dueAt = NOW, expiresAt = NOW + 3 * DAY_MS }) => ({
         messageId: id,
         workspaceId: shared.workspaceId,
@@ -91,5 +99,7 @@ export async function enqueue(
         campaignId: shared.campaignId,
       })),
     )
+    await insertQueueEntries(tx.db, entries)
+    return entries
   })
 }

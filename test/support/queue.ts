@@ -132,10 +132,18 @@ export function losingAnswers(database: Database, isLosing: () => boolean): Data
     ...failing(database, () => false),
     async write(work, options) {
       if (!isLosing()) return database.write(work, options)
+      const undo: (() => void)[] = []
       await database.write(
-        tx => work({ ...tx, changed: topic => tx.changed(topic), onCommit: () => {} }),
+        tx =>
+          work({
+            ...tx,
+            changed: topic => tx.changed(topic),
+            onCommit: () => {},
+            onRollback: callback => undo.push(callback),
+          }),
         options,
       )
+      for (const callback of undo) callback()
       throw new AppError('unavailable', 'the connection to the database was lost')
     },
   }

@@ -6,7 +6,7 @@
 import { listPublishedNames } from '../../cluster/published-name-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
-import { SchemaError } from '../../db/migrate.js'
+import { OLDER_SCHEMA, SchemaError } from '../../db/migrate.js'
 import { listDomainsOfAll } from '../../deliverability/domains/domain-store.js'
 import type { World } from '../../world/world.js'
 import { nameServers, openAppliance, type Appliance } from '../appliance.js'
@@ -15,8 +15,15 @@ import { acmeChecks } from './acme-check.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 import { dnsTasks, domainTasks, findSenders } from './dns-checks.js'
 import { Examination } from './examination.js'
+import {
+  configChecks,
+  diskCheck,
+  schemaCheck,
+  serverCheck,
+  stateChecks,
+  upgradeCheck,
+} from './machine-checks.js'
 import { namesChecks } from './names-check.js'
-import { configChecks, diskCheck, schemaCheck, serverCheck, stateChecks } from './machine-checks.js'
 import { portTasks } from './port-checks.js'
 import { checkPublicUrl, type PublicUrlCheck } from './public-url.js'
 
@@ -87,7 +94,7 @@ function machineTasks({ config, file, world, isServing }: ExamineRequest): Task[
 
 /** @param startDomains starts the checks of domains, which only the database knows */
 async function databaseChecks(
-  { config, world, appliance: open }: ExamineRequest,
+  { config, world, isServing, appliance: open }: ExamineRequest,
   startDomains: (appliance: Appliance) => Promise<void>,
 ): Promise<Check[]> {
   try {
@@ -108,7 +115,10 @@ async function databaseChecks(
       if (!open) await appliance[Symbol.asyncDispose]()
     }
   } catch (error) {
-    if (error instanceof SchemaError) return [fail('schema', error.what, error.fix)]
+    if (error instanceof SchemaError) {
+      const upgrade = error.what === OLDER_SCHEMA ? upgradeCheck(config, isServing) : undefined
+      return [upgrade ?? fail('schema', error.what, error.fix)]
+    }
     return [fail('database', describeError(error), `check ${config.databaseFile ?? 'database.url'}`)]
   }
 }

@@ -11,11 +11,14 @@ import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
+import { roughSize } from '../../core/units.js'
 import { inspectSchema } from '../../db/migrate.js'
 import { countSetAside } from '../../events/set-aside-store.js'
 import { lastEventAt } from '../../events/store.js'
 import { listJobs } from '../../scheduler/job-store.js'
 import type { World } from '../../world/world.js'
+import { listUpgradeCopies } from '../upgrade/upgrade-copies.js'
+import { readUpgradeState } from '../upgrade/upgrade-state.js'
 import { findConfigFaults, type FindingsRequest } from './config-findings.js'
 import { fail, ok, warn, type Check } from './check.js'
 
@@ -50,6 +53,42 @@ export async function schemaCheck({ database: { reader, dialect } }: Appliance):
   if (fault) return fail('schema', fault.what, fault.fix)
   const more = foreign.length === 0 ? '' : `, and what Postroad did not create: ${foreign.join(', ')}`
   return ok('schema', `the database has the schema of this version${more}`)
+}
+
+/** While another process upgrades the database, or after one was interrupted. Only meaningful if the schema is older. */
+export function upgradeCheck({ dataDir }: Config, isRunning: boolean): Check | undefined {
+  const state = readUpgradeState(dataDir)
+  if (!state) return undefined
+  const { version, startedAt, migration, applied, total, copied, copy } = state
+  const place =
+    migration === null
+      ? `copying the database (${Math.floor(100 * copied)} %)`
+      : `migration ${Math.min(applied + 1, total)} of ${total} (${migration})`
+  if (isRunning)
+    return warn(
+      'upgrade',
+      `the database is being upgraded to version ${version} since ${isoTime(startedAt)}: ${place}`,
+      'wait until it is done; nothing is accepted meanwhile',
+    )
+  return fail(
+    'upgrade',
+    `the upgrade to version ${version} of ${isoTime(startedAt)} was interrupted: ${place}`,
+    `start the server: it continues${copy === null ? '' : `; the copy from before is ${copy}`}`,
+  )
+}
+
+function upgradeCopiesCheck({ databaseFile }: Config): Check[] {
+  if (databaseFile === undefined) return []
+  const copies = listUpgradeCopies(databaseFile)
+  if (copies.length === 0) return []
+  const octets = copies.reduce((sum, copy) => sum + copy.octets, 0)
+  const listed = copies.map(({ file, octets: size }) => `${file} (${roughSize(size)})`).join(', ')
+  return [
+    ok(
+      'upgrade_copies',
+      `copies from before upgrades take ${roughSize(octets)}: ${listed}; delete them if not needed`,
+    ),
+  ]
 }
 
 export async function stateChecks(appliance: Appliance): Promise<Check[]> {
@@ -95,6 +134,7 @@ export async function stateChecks(appliance: Appliance): Promise<Check[]> {
           `the last run failed: ${failed.map(({ name }) => name).join(', ')}`,
           'see the errors: postroad jobs',
         ),
+    ...upgradeCopiesCheck(appliance.config),
     ...(await trustedNetworkChecks(appliance)),
     ...(await roleMappingChecks(appliance)),
   ]

@@ -40,7 +40,7 @@ import {
   type ErasedMessage,
   type Subject,
 } from './erasure-store.js'
-import { MENTIONS, textsAfter } from './mention-store.js'
+import { importsOf, MENTIONS, rejectionsOf, textsAfter } from './mention-store.js'
 import { addressesIn, withoutAddress } from './person-words.js'
 import { Pieces, ROWS_AT_ONCE } from './pieces.js'
 import { REWRITTEN, searched, withoutAddressee } from './rewrite-store.js'
@@ -98,7 +98,9 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
       if (page.length < ADDRESSES_AT_ONCE) break
       await nextTurn()
     }
-  for (const table of [...Object.values(MENTIONS), ...REWRITTEN.map(searched)])
+  const imports = await importsOf(parts.database.reader, await ownersOf(parts.database.reader))
+  const tables = [...Object.values(MENTIONS), ...REWRITTEN.map(searched), ...imports.map(rejectionsOf)]
+  for (const table of tables)
     for (let after: string | number | undefined; ;) {
       const page = await textsAfter(parts.database.reader, table, after, TEXTS_AT_ONCE)
       for (const { text } of page)

@@ -82,10 +82,9 @@ export const MENTIONS = {
 export function rejectionsOf(contactImport: number): MentionTable {
   return {
     name: 'import_rejections',
-    from: sql`contact_import_rejections`,
+    from: sql`(select * from contact_import_rejections where import = ${contactImport}) as rejections`,
     key: 'line',
     text: sql<string>`cells || ' ' || reason`,
-    isMeant: sql`import = ${contactImport}`,
   }
 }
 

@@ -1,12 +1,12 @@
 /** The queue. It is opened before the resources, which show it, and starts once they can receive what it reports. */
 import { leftBehindBefore } from '../../cluster/left-behind.js'
 import { LiveChanges } from '../../metrics/live-changes.js'
+import type { SandboxRunner } from '../../msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from '../../msa/store-long-content.js'
 import { recoverOrphans } from '../../queue/claiming/crash-recovery.js'
 import { RecentReplies } from '../../queue/operator/recent-replies.js'
 import { openQueue, replaceableLocator } from '../open-delivery.js'
 import { stopQueue } from '../shutdown.js'
-import type { IntakePhase } from './intake.js'
 import type { MembershipPhase } from './membership.js'
 import type { StoragePhase } from './storage.js'
 import type { ThreadsPhase } from './threads.js'
@@ -53,7 +53,7 @@ export async function startDelivery(
     limits,
     sandboxes,
     queue,
-  }: StoragePhase & MembershipPhase & IntakePhase & DeliveryPhase,
+  }: StoragePhase & MembershipPhase & DeliveryPhase & { readonly sandboxes: SandboxRunner },
   closing: AsyncDisposableStack,
 ): Promise<void> {
   const { config, world, database } = appliance

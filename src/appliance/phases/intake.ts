@@ -1,11 +1,14 @@
 /** The inbound receiver, message intake (`submit`) and the sandbox. Nothing listens yet. */
+import type { Tx } from '../../db/database.js'
 import { openInbound } from '../../inbound/open-inbound.js'
 import type { MessageContent } from '../../messages/content-store.js'
 import { SandboxRunner } from '../../msa/sandbox/sandbox-runner.js'
 import { SenderCache } from '../../msa/sender.js'
 import { SubmissionGatherer } from '../../msa/submission-gatherer.js'
+import type { NewQueueEntry } from '../../queue/queue-store.js'
 import { inboundParts } from '../inbound-parts.js'
 import { submitParts } from '../resource-parts.js'
+import type { DeliveryPhase } from './delivery.js'
 import type { MembershipPhase } from './membership.js'
 import type { StoragePhase } from './storage.js'
 import type { ThreadsPhase } from './threads.js'
@@ -20,7 +23,8 @@ export async function openIntake({
   openWindow,
   jobLoader,
   renderQueue,
-}: StoragePhase & MembershipPhase & ThreadsPhase) {
+  queue,
+}: StoragePhase & MembershipPhase & ThreadsPhase & DeliveryPhase) {
   const { config, world, database } = appliance
   const inbound = await openInbound({
     ...inboundParts(appliance),
@@ -34,6 +38,7 @@ export async function openIntake({
   const submit = {
     ...submitParts(appliance, openWindow),
     onEnqueued: signals.enqueued.emit,
+    claimAccepted: (tx: Tx, entries: readonly NewQueueEntry[]) => queue.claimAccepted(tx, entries),
     onStored: (content: MessageContent) => jobLoader.cache(content),
     onMessages: (messages: number) => meters.live.count('accepted', messages),
     onEvents: signals.appended.emit,

@@ -7,18 +7,40 @@ import type { World } from '../../world/world.js'
 import { makeDataFolder, openAppliance, requireInitialised } from '../appliance.js'
 import { openMeters } from '../open-metrics.js'
 import { graceFrom } from '../shutdown.js'
+import { logUpgrade, upgradeText } from '../upgrade/report-upgrade.js'
 
 export type StoragePhase = Awaited<ReturnType<typeof openStorage>>
 
+export interface StorageParts {
+  readonly config: Config
+  readonly world: World
+  /** Told what takes long, in one line. */
+  readonly onStarting: (status: string) => void
+}
+
 /** @throws LockedError, NotInitialisedError, SchemaError */
-export async function openStorage(config: Config, plainWorld: World, closing: AsyncDisposableStack) {
+export async function openStorage(
+  { config, world: plainWorld, onStarting }: StorageParts,
+  closing: AsyncDisposableStack,
+) {
   requireInitialised(config)
   makeDataFolder(config)
   closing.use(takeServeLock(config.dataDir))
   const meters = openMeters(plainWorld)
   const { world, onCommitted } = meters
   const appliance = closing.use(
-    await openAppliance({ config, world, mayMigrate: true, isServing: true, onCommitted }),
+    await openAppliance({
+      config,
+      world,
+      mayMigrate: true,
+      isServing: true,
+      onCommitted,
+      onUpgrade(event) {
+        logUpgrade(world.log, event)
+        onStarting(upgradeText(event))
+        return world.log.flush()
+      },
+    }),
   )
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()

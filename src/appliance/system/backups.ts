@@ -11,7 +11,7 @@ import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { formatSize } from '../../core/units.js'
 import { VERSION } from '../../core/version.js'
-import { BACKUP_PROGRAM, type BackupRequest } from '../../db/sqlite/backup-file.js'
+import { BACKUP_PROGRAM, octetsToBackUp, type BackupRequest } from '../../db/sqlite/backup-file.js'
 import type { BackupMessage } from '../../db/sqlite/backup-main.js'
 import type { Disk } from '../../world/disk.js'
 import type { Log } from '../../world/log.js'
@@ -202,10 +202,7 @@ export class Backups {
 
   private async mustHaveRoom(databaseFile: string): Promise<void> {
     const { disk, dataDir, diskReserve } = this.parts
-    const octets = ['', '-wal'].reduce(
-      (sum, end) => sum + (statSync(databaseFile + end, { throwIfNoEntry: false })?.size ?? 0),
-      0,
-    )
+    const octets = octetsToBackUp(databaseFile)
     const free = await disk.freeSpace(dataDir)
     if (free < octets + diskReserve())
       throw new AppError(

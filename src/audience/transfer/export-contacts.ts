@@ -88,14 +88,14 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
       '0192f3a4-5b6c-7d8e-9f01-23456789abcd,ann@example.com,Ann,Lee,true,false,News,vip,' +
       '2026-01-05T10:00:00.000Z,2026-01-05T10:00:00.000Z,pro\n',
     errors: ['not_found'],
-    async handle({ principal: { workspaceId }, query }) {
+    async handle({ principal: { workspaceId, isSandbox }, query }) {
       const filter = await readFilter(database, workspaceId, query)
       const { exportReader } = database
       if (query.format === 'json')
         return {
           fileName: 'contacts.json',
           mediaType: 'application/json',
-          pieces: () => exportContactsAsJson(exportReader, workspaceId, filter, clock.now()),
+          pieces: () => exportContactsAsJson(exportReader, { workspaceId, isSandbox }, filter, clock.now()),
         }
       return {
         fileName: 'contacts.csv',
@@ -154,7 +154,7 @@ export async function* exportContacts(
 /** A JSON array of API contact objects, one per line; chunks end at line breaks. */
 export async function* exportContactsAsJson(
   db: Queries,
-  workspaceId: string,
+  { workspaceId, isSandbox }: { readonly workspaceId: string; readonly isSandbox: boolean },
   filter: ContactFilter,
   now: number,
 ): AsyncGenerator<string> {
@@ -164,7 +164,7 @@ export async function* exportContactsAsJson(
     for await (const { contacts, lists, tags } of pagesOf(db, exported)) {
       const shown = contacts.map(contact =>
         JSON.stringify(
-          shownWith(contact, false, {
+          shownWith(contact, isSandbox, {
             lists: lists.get(contact.seq) ?? [],
             tags: tags.get(contact.seq) ?? [],
           }),

@@ -158,6 +158,7 @@ const KINDS: Readonly<Record<Section, Kind>> = {
         ...(vouched === true ? { vouch: true } : {}),
       }),
   },
+  attributes: { what: 'attribute', key: 'name', path: '/attributes', isCaseSensitive: true },
   tags: { what: 'tag', key: 'name', path: '/tags', isUsed: true },
   lists: {
     what: 'list',
@@ -343,8 +344,9 @@ function wantedOf(section: Section, workspace: WorkspaceState): Fields[] {
         ...trimmed(tag),
         ...(typeof tag.color === 'string' ? { color: tag.color.toLowerCase() } : {}),
       }))
+    case 'attributes':
     case 'lists':
-      return (workspace.lists ?? []).map(trimmed)
+      return (workspace[section] ?? []).map(trimmed)
     default:
       return workspace[section] ?? []
   }

@@ -8,6 +8,7 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { isTimezone, Settings } from '../../accounts/workspace-settings.js'
+import { ATTRIBUTE_TYPES } from '../../audience/attributes/declared-values.js'
 import { NewFormBody } from '../../audience/forms/form-schema.js'
 import { ConditionsSchema } from '../../audience/segments/conditions.js'
 import { ConfigError } from '../../config/faults.js'
@@ -37,6 +38,15 @@ const List = Type.Object(
     conditions: Type.Optional(ConditionsSchema),
     public: Type.Optional(Type.Boolean()),
     double_opt_in: Type.Optional(Type.Boolean()),
+  },
+  strict,
+)
+
+const Attribute = Type.Object(
+  {
+    name: Name,
+    type: Type.Enum([...ATTRIBUTE_TYPES]),
+    label: Type.Optional(Type.Union([Type.String({ maxLength: 100 }), Type.Null()])),
   },
   strict,
 )
@@ -76,7 +86,7 @@ const Form = Type.Object(
 
 const { name: _, ...optionalSettings } = Type.Partial(Settings).properties
 
-export const SECTIONS = ['domains', 'tags', 'lists', 'templates', 'webhooks', 'forms'] as const
+export const SECTIONS = ['domains', 'attributes', 'tags', 'lists', 'templates', 'webhooks', 'forms'] as const
 export type Section = (typeof SECTIONS)[number]
 
 const many = <S extends Parameters<typeof Type.Array>[0]>(item: S) =>
@@ -88,6 +98,7 @@ const Workspace = Type.Object(
     ...optionalSettings,
     prune: Type.Optional(Type.Array(Type.Enum([...SECTIONS]))),
     domains: many(Domain),
+    attributes: many(Attribute),
     tags: many(Tag),
     lists: many(List),
     templates: many(Template),
@@ -220,8 +231,10 @@ function findRepeated(state: State): string | undefined {
   for (const [path, names] of sections) {
     const seen = new Set<string>()
     for (const [index, name] of names.entries()) {
-      if (seen.has(name.toLowerCase())) return `${path}.${index}: ${name} is described twice`
-      seen.add(name.toLowerCase())
+      // Of attributes case counts, as in contacts.
+      const key = path.endsWith('.attributes') ? name.trim() : name.toLowerCase()
+      if (seen.has(key)) return `${path}.${index}: ${name} is described twice`
+      seen.add(key)
     }
   }
   return undefined

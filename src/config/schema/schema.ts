@@ -166,6 +166,19 @@ const APPLIANCE = {
     },
     { description: 'The database.' },
   ),
+  storage: table(
+    {
+      copy_before_upgrade: choice(['when_room', 'always', 'never'], {
+        default: 'when_room',
+        description:
+          'Whether a new version copies the SQLite database before it upgrades it, to a file beside it named ' +
+          '`postroad.db.before-upgrade-VERSION-TIME`, which `postroad restore` accepts; the newest two are kept. `when_room`: if the disk has ' +
+          'room for it beside limits.disk_reserve, otherwise the log says so and the upgrade proceeds. `always`: without a copy the upgrade ' +
+          'is refused, and the database left as it was. `never`: no copy. No effect with PostgreSQL: use pg_dump.',
+      }),
+    },
+    { description: 'Files of the database.' },
+  ),
   roles: table(
     {
       http: flag({

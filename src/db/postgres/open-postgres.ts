@@ -12,7 +12,8 @@ import type { Random } from '../../world/random.js'
 import type { Clock } from '../../world/time/clock.js'
 import { ReportedChanges, type Topic } from '../changes.js'
 import { UNWATCHED, type Database, type OnCommitted } from '../database.js'
-import { isEmpty, migrateToLatest, SchemaError } from '../migrate.js'
+import { isEmpty, migrateToLatest, SchemaError, type UpgradeSteps } from '../migrate.js'
+import { MIGRATIONS } from '../migrations.js'
 import type { Tables } from '../tables.js'
 import { isTransient } from '../faults/transient-error.js'
 import { findServer, openPool } from './connections.js'
@@ -33,6 +34,8 @@ const OLDEST_SERVER = 150_000
 const STATEMENT_MS = 30_000
 const LOCK_MS = 5_000
 const IDLE_MS = 4_000
+/** Counts of whole tables. */
+const COUNTING_MS = 10 * 60_000
 const BEGIN = [
   'begin isolation level repeatable read',
   `set local statement_timeout = ${STATEMENT_MS}`,
@@ -72,6 +75,7 @@ export interface PostgresOptions {
   readonly mayCreate?: boolean
   /** False for commands: an older schema is rejected instead of migrated. */
   readonly mayMigrate?: boolean
+  readonly upgradeSteps?: UpgradeSteps | undefined
   /** For a server: learns what other nodes changed. */
   readonly isServing?: boolean
   readonly onCommitted?: OnCommitted | undefined
@@ -86,6 +90,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     log,
     mayCreate = true,
     mayMigrate = true,
+    upgradeSteps,
     isServing = false,
     onCommitted,
   } = options
@@ -115,6 +120,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       new Kysely<Tables>({ dialect: postgresDialect(pools.writes) }),
       'postgres',
       mayMigrate,
+      MIGRATIONS,
+      upgradeSteps,
     )
   } catch (error) {
     await endPools()
@@ -183,6 +190,26 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       await foreign.close()
       await endPools()
     },
+  }
+}
+
+/** Reads a database of any version in one transaction that can change nothing. @throws Error */
+export async function readPostgres<T>(url: string, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  const servers = new Servers(url)
+  const pool = openPool({
+    servers,
+    size: 1,
+    name: 'postroad read',
+    answerMs: COUNTING_MS,
+    onLost: () => undefined,
+  })
+  try {
+    await findServer(servers)
+    const db = new Kysely<Tables>({ dialect: postgresDialect(pool, { isReader: true }) })
+    await requireServer(db)
+    return await db.transaction().execute(work)
+  } finally {
+    await pool.end()
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Copies a database in use to one file, and verifies such a file.
  *
- * Used by `postroad backup` and `restore`, which run as separate processes, and by the server's backup thread. Uses SQLite's backup API within one read transaction: in
+ * Used by `postroad backup` and `restore`, which run as separate processes, by the server's backup thread, and before an upgrade. Uses SQLite's backup API within one read transaction: in
  * WAL mode it blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
  * times as long and delays checkpoints for that time. Throws Errors naming the file and the fault; an unfinished backup is deleted.
  */
@@ -34,6 +34,8 @@ export interface BackupRequest {
   readonly version: string
   /** `secrets.key`, which signs the backup; undefined if none is set. */
   readonly secretKey: Uint8Array | undefined
+  /** Does not read the file back, which takes several times as long as writing it; `restore` does. */
+  readonly isUnverified?: boolean
   /** @param done 0 to 1 */
   readonly onProgress?: (done: number) => void
 }
@@ -43,7 +45,15 @@ export const BACKUP_PROGRAM = new URL('./backup-main.js', import.meta.url)
 
 /** 8 MB, copied before timers and signals are processed. */
 const PAGES_AT_ONCE = 2_000
-const PARTIAL = '.partial'
+export const PARTIAL = '.partial'
+
+/** Disk space that a backup needs: the database with its log. */
+export function octetsToBackUp(databaseFile: string): number {
+  return ['', '-wal'].reduce(
+    (sum, end) => sum + (statSync(databaseFile + end, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  )
+}
 
 /** @throws Error unless a backup can be written there */
 export function requireFree(target: string): void {
@@ -66,7 +76,7 @@ export async function makeBackup(request: BackupRequest): Promise<BackupFacts> {
   try {
     const rows = await copy(source, partial, request)
     const facts = finish(partial, request, rows)
-    readBackup(partial, facts)
+    if (!request.isUnverified) readBackup(partial, facts)
     signBackup(partial, request.secretKey)
     sync(partial)
     renameSync(partial, target)

@@ -23,7 +23,8 @@ import { Checkpointer, type CheckpointerParts, type LogLength } from './checkpoi
 import { ReportedChanges } from '../changes.js'
 import { UNWATCHED, type Database, type FileSize, type OnCommitted, type Queries } from '../database.js'
 import { GroupCommit } from './group-commit.js'
-import { migrateToLatest } from '../migrate.js'
+import { migrateToLatest, type UpgradeSteps } from '../migrate.js'
+import { MIGRATIONS } from '../migrations.js'
 import { StorageWatch, type StorageWatchParts } from './storage-watch.js'
 import type { Log } from '../../world/log.js'
 import { SlowReader, type ReadingLine, type SlowReaderParts } from './slow-reader.js'
@@ -38,6 +39,7 @@ export interface SqliteOptions {
   readonly clock: Clock
   /** False for commands: an older schema is rejected instead of migrated. */
   readonly mayMigrate?: boolean
+  readonly upgradeSteps?: UpgradeSteps | undefined
   /** For a server: checkpoints in a thread instead of within commits. */
   readonly checkpoints?: Omit<CheckpointerParts, 'clock'>
   /** For a server: a thread for long reads. */
@@ -51,6 +53,7 @@ export async function openSqlite({
   file,
   clock,
   mayMigrate = true,
+  upgradeSteps,
   checkpoints,
   watch,
   slowReads,
@@ -62,7 +65,7 @@ export async function openSqlite({
   const writer = new Kysely<Tables>({ dialect })
   try {
     if (watch) checkContent(file, writeHandle)
-    await migrateToLatest(writer, 'sqlite', mayMigrate)
+    await migrateToLatest(writer, 'sqlite', mayMigrate, MIGRATIONS, upgradeSteps)
     // After the check, so that a refused database is not modified.
     if (watch) makeShrinkable(writeHandle, watch.log)
   } catch (error) {

@@ -3,7 +3,7 @@
  *
  * The queue manager runs one round at a time. A claim is committed before its job is returned. Each claim ends in
  * exactly one way: passed to the delivery runner, dropped (its row no longer exists), or released (due again, attempt
- * not counted). Never delivers anything itself. If the database rejects a round, the schedule treats it as empty.
+ * not counted). Mail that `accepted-claims.ts` claimed is loaded here as well. Never delivers anything itself. If the database rejects a round, the schedule treats it as empty.
  */
 import type { BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
@@ -113,7 +113,7 @@ export class Claimer {
       return { kind: 'failed', ready: [] }
     }
     for (const { turn, entries, nextDueAt } of claimed) schedule.claimEnded(turn, entries.length, nextDueAt)
-    return turns.length === 0 ? { kind: 'nothing', ready: [] } : this.loadClaimed(claimed)
+    return turns.length === 0 ? { kind: 'nothing', ready: [] } : this.load(claimed)
   }
 
   /** Releases claims that were not started: due again, attempt not counted. Retries until it is committed. */
@@ -144,13 +144,18 @@ export class Claimer {
     return [...new Set(lost.map(({ lane }) => lane))].map(lane => ({ lane, dueAt }))
   }
 
-  private async loadClaimed(claimed: readonly Claimed[]): Promise<ClaimRound> {
+  /**
+   * Makes jobs of committed claims.
+   *
+   * @param isJustAccepted the transaction that claimed them also checked suppressions
+   */
+  async load(claimed: readonly Claimed[], isJustAccepted = false): Promise<ClaimRound> {
     const inHand = claimed.flatMap(({ turn, entries }) =>
       entries.map(entry => ({ turn, messageId: entry.messageId, entry })),
     )
     try {
       const loaded = await this.parts.jobs.load(inHand.map(({ entry }) => entry))
-      const unwanted = await this.dropUnwanted(loaded.jobs)
+      const unwanted: Unwanted = isJustAccepted ? new Map() : await this.dropUnwanted(loaded.jobs)
       const byMessage = new Map(loaded.jobs.map(job => [job.messageId, job]))
       const ready: ReadyMessage[] = []
       const withoutMemory: ClaimedMessage[] = []

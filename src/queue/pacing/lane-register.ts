@@ -53,6 +53,20 @@ export class LaneRegister {
     if (lane.state === 'waiting') this.waiting.set(lane, lane.dueAt)
   }
 
+  /**
+   * Counts a message that is claimed as it is stored. Its lane has no due time by it.
+   *
+   * @param like the lane as its key says
+   * @returns undefined if the lane is held, or has mail that goes first
+   */
+  claimNew(like: Lane): Lane | undefined {
+    const lane = this.lanes.get(like.key) ?? like
+    if (lane.state !== 'waiting' || this.isHeld(lane)) return undefined
+    this.lanes.set(lane.key, lane)
+    lane.claimedCount += 1
+    return lane
+  }
+
   /** Removes a due lane from the heap; the caller queues or locates it. */
   takeDue(now: number): Lane | undefined {
     return this.waiting.popUpTo(now)

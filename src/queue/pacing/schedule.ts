@@ -155,6 +155,26 @@ export class Schedule {
   }
 
   /**
+   * A turn for one message that is being accepted, which is then claimed as it is stored. Only for small single mails that overtake nobody:
+   * no site has a turn, and nothing waits at theirs or in their lane. Reported back with `released`, or with `deliveryEnded` and `settled`.
+   */
+  takeTurnOfNew(like: Lane): Turn | undefined {
+    if (isBulk(like) || like.isLarge || this.hasTurn) return undefined
+    const facts = this.directory.find(like.destination)
+    if (!facts) return undefined
+    const site = this.sites.getOrCreate(facts)
+    const { standing } = site.pace
+    const isFree = !site.hasDue && site.pace.freeSlots > 0 && this.shares.available(standing, false) > 0
+    const lane = isFree ? this.lanes.claimNew(like) : undefined
+    if (lane) {
+      site.pace.reserve(1)
+      this.shares.take(standing, false, 1)
+    }
+    this.requeue(site)
+    return lane && { lane, site, slots: 1, standing, dueAt: this.parts.clock.now() }
+  }
+
+  /**
    * Ends a turn.
    *
    * @param claimed how many messages were claimed

@@ -460,6 +460,14 @@ t.test(
   },
 )
 
+t.test('contacts exported with a sandbox key say that they are of the sandbox', async t => {
+  const { at, ...postroad } = await open(t)
+  const key = await postroad.makeKey('--sandbox')
+  await postroad.post('/api/v1/contacts', { email: 'a@x.example' }, { key })
+  const { body } = await at('/export?format=json', key)
+  t.match(body, [{ email: 'a@x.example', is_sandbox: true }])
+})
+
 t.test('the imports of a workspace are listed, newest first, and are nobody else’s', async t => {
   const { imported, at, ...postroad } = await open(t)
   const first = await imported('email\na@x.example\n')
