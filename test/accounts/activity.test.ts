@@ -5,7 +5,7 @@ import { createKey, revokeKey, DEFAULT_KEY_LIMITS } from '../../src/accounts/key
 import type { Database } from '../../src/db/database.js'
 import { domainRoutes } from '../../src/deliverability/domains/domain-routes.js'
 import { addDomain } from '../../src/deliverability/domains/domains.js'
-import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
+import { rotateDomain } from '../../src/deliverability/domains/dkim/rotate-dkim.js'
 import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { suppressionRoutes } from '../../src/deliverability/suppressions/suppression-routes.js'
 import { SHELL } from '../../src/core/actor.js'

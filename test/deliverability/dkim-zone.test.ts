@@ -7,9 +7,9 @@ import {
   zoneFile,
   zoneRecords,
   openServedZone,
-} from '../../src/deliverability/dkim/dkim-zone.js'
+} from '../../src/deliverability/domains/dkim/dkim-zone.js'
 import { addDomain, deleteDomain, ensureApplianceDomain } from '../../src/deliverability/domains/domains.js'
-import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
+import { rotateDomain } from '../../src/deliverability/domains/dkim/rotate-dkim.js'
 import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, ZONE } from '../support/domains.js'
 

@@ -4,7 +4,7 @@
  * Part of the composition root, opened by `phases/listeners.ts`. Rejects with an Error naming the address that cannot be bound; nothing stays open.
  */
 import type { Appliance } from '../appliance.js'
-import { openServedZone } from '../../deliverability/dkim/dkim-zone.js'
+import { openServedZone } from '../../deliverability/domains/dkim/dkim-zone.js'
 import { openNameServer, type ZoneSource } from '../../nameserver/name-server.js'
 import { listenDns, type DnsListener } from '../../world/dns/listen-dns.js'
 import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'

@@ -67,4 +67,5 @@ export async function startBackground(given: Given, closing: AsyncDisposableStac
   )
   // First of all to close, so that the other nodes take over while this one finishes.
   closing.defer(() => retire(membership, background, graceLeft, world.clock))
+  membership.noteStarted()
 }

@@ -4,7 +4,7 @@ import { APPLIANCE } from '../../core/owner.js'
 import { SYSTEM, type Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
-import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
+import { generateSelectorPairs, renewRetiredKeys } from './dkim/dkim-keys.js'
 import { isOwnName, type DomainParts } from './domain-parts.js'
 import {
   type Domain,

@@ -1,6 +1,6 @@
 import type { Log } from '../../world/log.js'
 import { resource } from '../../resource/resource.js'
-import { renewRetiredKeys } from '../dkim/dkim-keys.js'
+import { renewRetiredKeys } from './dkim/dkim-keys.js'
 import { domainAdminRoutes, type DomainAdminParts } from './domain-admin-routes.js'
 import { domainRoutes } from './domain-routes.js'
 import { recheckDomains } from './recheck-domains.js'

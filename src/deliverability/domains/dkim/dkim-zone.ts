@@ -4,14 +4,14 @@
  * `zoneFile` and `wholeZoneFile` write it for other name servers (`postroad dns zone`); `openServedZone` answers it from our own name
  * server (`dns.listen`), cached for seconds. Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
  */
-import { watchOf } from '../../db/changes.js'
-import type { Queries, Database } from '../../db/database.js'
-import { dkimRecord } from '../../mail/dkim/dkim-record.js'
+import { watchOf } from '../../../db/changes.js'
+import type { Queries, Database } from '../../../db/database.js'
+import { dkimRecord } from '../../../mail/dkim/dkim-record.js'
 import { listPublishedKeys, findPublishedKey } from './dkim-key-store.js'
-import { dkimTarget, TTL_SECONDS, zoneStrings } from '../domains/dns-records.js'
-import { TtlCache } from '../../core/ttl-cache.js'
-import type { TextRecords, ZoneSource } from '../../nameserver/name-server.js'
-import type { Clock } from '../../world/time/clock.js'
+import { dkimTarget, TTL_SECONDS, zoneStrings } from '../dns-records.js'
+import { TtlCache } from '../../../core/ttl-cache.js'
+import type { TextRecords, ZoneSource } from '../../../nameserver/name-server.js'
+import type { Clock } from '../../../world/time/clock.js'
 
 export interface ZoneRecord {
   /** Without the trailing dot. */

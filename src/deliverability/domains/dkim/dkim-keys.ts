@@ -5,12 +5,12 @@
  * keys are renewed at start-up, hourly, and before a domain is verified or rotated. The selector keeps its name, so a CNAME still works; an
  * owner who publishes the key in a TXT record must update it. Standards: RFC 8301 §3.2 (RSA-2048), RFC 8463 (Ed25519).
  */
-import { publicKeyText } from '../../mail/dkim/dkim-record.js'
-import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
-import type { DomainParts } from '../domains/domain-parts.js'
-import { dkimName, type KeyPairText, type NewDkimKey } from '../domains/domain-store.js'
+import { publicKeyText } from '../../../mail/dkim/dkim-record.js'
+import type { DkimKey } from '../../../mail/dkim/dkim-sign.js'
+import type { DomainParts } from '../domain-parts.js'
+import { dkimName, type KeyPairText, type NewDkimKey } from '../domain-store.js'
 import { listRetired, replaceRetired, changeFindings, type RetiredKey } from './dkim-key-store.js'
-import { dkimTarget } from '../domains/dns-records.js'
+import { dkimTarget } from '../dns-records.js'
 
 const SELECTORS = [
   { ending: '1', algorithm: 'rsa', state: 'active' },

@@ -4,18 +4,18 @@
  * The standby keys are already published. Once DNS has them, signing switches to them, RSA and Ed25519 together. The previous keys stay
  * published for mail in transit; then `dkim-keys.ts` renews them as the next standbys.
  */
-import { AppError } from '../../core/errors.js'
-import { isoTime } from '../../core/moments.js'
-import type { Actor } from '../../core/actor.js'
-import { recordActivity } from '../../events/activity-store.js'
-import { recordMatchesKey } from '../../mail/dkim/dkim-record.js'
-import type { Resolver } from '../../world/dns/dns.js'
+import { AppError } from '../../../core/errors.js'
+import { isoTime } from '../../../core/moments.js'
+import type { Actor } from '../../../core/actor.js'
+import { recordActivity } from '../../../events/activity-store.js'
+import { recordMatchesKey } from '../../../mail/dkim/dkim-record.js'
+import type { Resolver } from '../../../world/dns/dns.js'
 import { changeFindings, switchKeys } from './dkim-key-store.js'
-import { isRequired, TTL_SECONDS } from '../domains/dns-records.js'
-import type { DomainParts } from '../domains/domain-parts.js'
-import { dkimName, getDomain, type Domain, type Finding, type Selector } from '../domains/domain-store.js'
+import { isRequired, TTL_SECONDS } from '../dns-records.js'
+import type { DomainParts } from '../domain-parts.js'
+import { dkimName, getDomain, type Domain, type Finding, type Selector } from '../domain-store.js'
 import { renewRetiredKeys } from './dkim-keys.js'
-import { resolverFor, checkSelector } from '../domains/verify-domain.js'
+import { resolverFor, checkSelector } from '../verify-domain.js'
 
 /** Other servers queue mail for days (RFC 5321 §4.5.4.1) with the signature of the first attempt. */
 const RETIRING_MS = 7 * 24 * 3_600_000

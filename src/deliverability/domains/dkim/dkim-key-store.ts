@@ -1,12 +1,6 @@
 /** SQL of the DKIM key life cycle: rotation, renewal, encryption, and what the zone publishes. */
-import type { Queries } from '../../db/database.js'
-import {
-  keyContext,
-  type Domain,
-  type KeyPairText,
-  type Selector,
-  type KeyCipher,
-} from '../domains/domain-store.js'
+import type { Queries } from '../../../db/database.js'
+import { keyContext, type Domain, type KeyPairText, type Selector, type KeyCipher } from '../domain-store.js'
 
 /** Makes the domain's standby keys active and its active keys retiring. */
 export async function switchKeys(db: Queries, domainId: string, retireAt: number): Promise<void> {
