@@ -99,7 +99,15 @@ async function openDatabase(live: LiveConfig, request: Required<MayOpen> & OpenR
   const steps = onUpgrade && upgradeSteps({ config, world, report: onUpgrade })
   if (postgres) {
     makeDataFolder(config)
-    return openPostgres({ ...world, ...postgres, mayCreate, mayMigrate, upgradeSteps: steps, isServing, onCommitted })
+    return openPostgres({
+      ...world,
+      ...postgres,
+      mayCreate,
+      mayMigrate,
+      upgradeSteps: steps,
+      isServing,
+      onCommitted,
+    })
   }
   if (file === undefined) throw new Error('the configuration names no database')
   if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })

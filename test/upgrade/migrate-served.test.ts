@@ -41,7 +41,12 @@ async function doctorOf(postroad: Installation): Promise<Check[]> {
 }
 
 /** In a process that is killed when it reports so many events of this kind. */
-async function upgradeAndDie(t: Test, { configFile, environment }: Installation, kind: string, number: number) {
+async function upgradeAndDie(
+  t: Test,
+  { configFile, environment }: Installation,
+  kind: string,
+  number: number,
+) {
   const child = fork('build/test/upgrade/upgrade-and-die.js', [kind, String(number)], {
     env: { PATH: process.env['PATH'] },
     serialization: 'advanced',
@@ -190,27 +195,33 @@ if (!onPostgres) {
     t.equal(newestIn(postroad), NEWEST)
   })
 
-  t.test('without room for a copy it is left out, or the upgrade is refused, as the setting says', async t => {
-    const room = { POSTROAD_LIMITS_DISK_RESERVE: '1000GB' }
-    const always = installOld(t, { ...room, POSTROAD_STORAGE_COPY_BEFORE_UPGRADE: 'always' })
-    t.match(await always.run('migrate', '--dry-run'), { status: 3, out: /copy +none: a copy needs .*refused/ })
-    t.match(await always.run('migrate'), {
-      status: 1,
-      err: /the database was not upgraded, since it could not be copied before: a copy needs 2\.3 MB beside limits\.disk_reserve .*set storage\.copy_before_upgrade to never/,
-    })
-    t.equal(newestIn(always), BASELINE)
+  t.test(
+    'without room for a copy it is left out, or the upgrade is refused, as the setting says',
+    async t => {
+      const room = { POSTROAD_LIMITS_DISK_RESERVE: '1000GB' }
+      const always = installOld(t, { ...room, POSTROAD_STORAGE_COPY_BEFORE_UPGRADE: 'always' })
+      t.match(await always.run('migrate', '--dry-run'), {
+        status: 3,
+        out: /copy +none: a copy needs .*refused/,
+      })
+      t.match(await always.run('migrate'), {
+        status: 1,
+        err: /the database was not upgraded, since it could not be copied before: a copy needs 2\.3 MB beside limits\.disk_reserve .*set storage\.copy_before_upgrade to never/,
+      })
+      t.equal(newestIn(always), BASELINE)
 
-    const whenRoom = installOld(t, room)
-    t.match(await whenRoom.run('migrate'), { status: 0, err: /the database is not copied: a copy needs/ })
-    t.equal(newestIn(whenRoom), NEWEST)
-    t.same(copiesOf(whenRoom), [])
+      const whenRoom = installOld(t, room)
+      t.match(await whenRoom.run('migrate'), { status: 0, err: /the database is not copied: a copy needs/ })
+      t.equal(newestIn(whenRoom), NEWEST)
+      t.same(copiesOf(whenRoom), [])
 
-    const never = installOld(t, { POSTROAD_STORAGE_COPY_BEFORE_UPGRADE: 'never' })
-    t.match(await never.run('migrate', '--dry-run'), {
-      status: 3,
-      out: /copy +none: storage\.copy_before_upgrade is never/,
-    })
-    t.match(await never.run('migrate'), { status: 0 })
-    t.same(copiesOf(never), [])
-  })
+      const never = installOld(t, { POSTROAD_STORAGE_COPY_BEFORE_UPGRADE: 'never' })
+      t.match(await never.run('migrate', '--dry-run'), {
+        status: 3,
+        out: /copy +none: storage\.copy_before_upgrade is never/,
+      })
+      t.match(await never.run('migrate'), { status: 0 })
+      t.same(copiesOf(never), [])
+    },
+  )
 }

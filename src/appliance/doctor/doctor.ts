@@ -14,7 +14,14 @@ import { acmeChecks } from './acme-check.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 import { dnsTasks, domainTasks, findSenders } from './dns-checks.js'
 import { Examination } from './examination.js'
-import { configChecks, diskCheck, schemaCheck, serverCheck, stateChecks, upgradeCheck } from './machine-checks.js'
+import {
+  configChecks,
+  diskCheck,
+  schemaCheck,
+  serverCheck,
+  stateChecks,
+  upgradeCheck,
+} from './machine-checks.js'
 import { portTasks } from './port-checks.js'
 import { checkPublicUrl, type PublicUrlCheck } from './public-url.js'
 

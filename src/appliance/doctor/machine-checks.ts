@@ -85,7 +85,10 @@ function upgradeCopiesCheck({ databaseFile }: Config): Check[] {
   const octets = copies.reduce((sum, copy) => sum + copy.octets, 0)
   const listed = copies.map(({ file, octets: size }) => `${file} (${roughSize(size)})`).join(', ')
   return [
-    ok('upgrade_copies', `copies from before upgrades take ${roughSize(octets)}: ${listed}; delete them if not needed`),
+    ok(
+      'upgrade_copies',
+      `copies from before upgrades take ${roughSize(octets)}: ${listed}; delete them if not needed`,
+    ),
   ]
 }
 

@@ -19,7 +19,12 @@ import type { Tables } from '../../db/tables.js'
 import { newestSeq } from '../../events/store.js'
 import type { World } from '../../world/world.js'
 import { deleteOldCopies, makeUpgradeCopy, upgradeCopyPath, type UpgradeCopy } from './upgrade-copies.js'
-import { readUpgradeState, removeUpgradeState, writeUpgradeState, type UpgradeState } from './upgrade-state.js'
+import {
+  readUpgradeState,
+  removeUpgradeState,
+  writeUpgradeState,
+  type UpgradeState,
+} from './upgrade-state.js'
 
 export type UpgradeEvent =
   | { readonly kind: 'started'; readonly from: string; readonly migrations: number }
