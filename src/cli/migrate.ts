@@ -72,6 +72,7 @@ function toJson({ schema, pending, estimateMs, copy, room }: UpgradePreview) {
       setting: copy.setting,
       will_be_made: copy.willBeMade,
       octets: copy.octets,
+      estimated_seconds: copy.estimateMs / 1_000,
       reason: copy.reason ?? null,
     },
     room: { needed: room.needed, free: room.free ?? null },
@@ -89,7 +90,7 @@ function previewText({ schema, pending, estimateMs, copy, room }: UpgradePreview
       `  ${rowsText(migration.rows)}; about ${seconds(migration.estimateMs)}`,
     ]),
     '',
-    `time   about ${seconds(estimateMs)}${copy.willBeMade ? ', and the copy of the database' : ''}`,
+    `time   about ${seconds(estimateMs)}${copy.willBeMade ? `, and ${seconds(copy.estimateMs)} for the copy` : ''}`,
     `copy   ${copy.willBeMade ? `${roughSize(copy.octets)}, made beside the database first` : `none: ${copy.reason ?? ''}`}`,
     `room   ${roughSize(room.needed)} needed, ${room.free === undefined ? "on the PostgreSQL server's disk" : `${roughSize(room.free)} free`}`,
   ].join('\n')
@@ -101,7 +102,7 @@ function rowsText(rows: Readonly<Record<string, number>>): string {
 }
 
 function seconds(ms: number): string {
-  return ms < 1_000 ? '1 s' : `${Math.ceil(ms / 1_000)} s`
+  return ms < 1_000 ? '1 s or less' : `${Math.ceil(ms / 1_000)} s`
 }
 
 /** Rewrites the file without free pages; from then on it can return freed space to the disk. */

@@ -221,6 +221,7 @@ function manualPage(program: DescribedCommand, version: string): string {
     ...named('0', 'success'),
     ...named('1', 'failure, or a check found a problem'),
     ...named('2', 'invalid command line or configuration'),
+    ...named('3', 'something would be done: migrate --dry-run, apply --plan --exit-code'),
     '.SH ENVIRONMENT',
     ...named('POSTROAD_CONFIG', 'the configuration file, if --config is not given'),
     ...named('POSTROAD_SECTION_KEY', 'overrides a configuration key, e.g. POSTROAD_LOG_LEVEL=debug'),

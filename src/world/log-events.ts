@@ -168,7 +168,8 @@ export const LOG_EVENTS = {
   info: {
     'upgrade started': 'This version upgrades the database before it listens: `migrations` are pending.',
     'upgrade copy in progress': 'The copy from before the upgrade is being written.',
-    'upgrade copy made': 'The database as it was before the upgrade is in `file`, which `postroad restore` accepts.',
+    'upgrade copy made':
+      'The database as it was before the upgrade is in `file`, which `postroad restore` accepts.',
     'upgrade copy kept': 'The upgrade was interrupted, and continues. The copy from before it is kept.',
     'upgrade copy not applicable':
       'The database is a PostgreSQL server, which Postroad does not copy. Use pg_dump.',

@@ -31,7 +31,8 @@ export function openServiceManager(
   send: Send = sendTo,
 ): ServiceManager {
   const number = numberIn(descriptor)
-  if (number === undefined) return { starting: () => undefined, ready: () => undefined, stopping: () => undefined }
+  if (number === undefined)
+    return { starting: () => undefined, ready: () => undefined, stopping: () => undefined }
   const notify = (text: string) => send(number, text)
   const timeoutMs = (numberIn(watchdog) ?? 0) / 1_000
   const statusLine = (status: string) => `STATUS=${status.replace(/[\r\n]/g, ' ')}`

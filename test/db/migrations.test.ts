@@ -5,6 +5,7 @@ import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
 import type { Database, Dialect } from '../../src/db/database.js'
 import { inspectSchema, migrateToLatest, SchemaError, type SchemaState } from '../../src/db/migrate.js'
+import { MIGRATION_NOTES } from '../../src/db/migration-notes.js'
 import { BASELINE, MIGRATIONS } from '../../src/db/migrations.js'
 import { SCHEMA_DIGESTS } from '../../src/db/migrations/schema-digests.js'
 import { expectedSchema } from '../../src/db/schema.js'
@@ -64,6 +65,11 @@ t.test('no migration was edited after its release', t => {
         'A migration that is new itself is added to the list by node build/test/db/write-schema-snapshot.js',
     )
   t.end()
+})
+
+t.test('every migration says what it does, for the dry run and the log of an upgrade', async t => {
+  t.same(Object.keys(MIGRATION_NOTES), Object.keys(MIGRATIONS), 'in src/db/migration-notes.ts')
+  for (const [name, { does }] of Object.entries(MIGRATION_NOTES)) t.match(does, /^[A-Z].*\.$/, name)
 })
 
 t.test('migrations are numbered from 1 without a gap, in the order of the list', async t => {

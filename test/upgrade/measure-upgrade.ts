@@ -27,6 +27,7 @@ import { openWriter } from '../../src/db/sqlite/connections.js'
 import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
 import { createDatabase, dropDatabase, POSTGRES_SERVER } from '../support/db/real-postgres.js'
+import { serverProgram } from '../support/db/server-programs.js'
 import { watched } from '../support/db/statement-by-statement.js'
 import { multiplyRows } from './multiply-rows.js'
 import { postgresFile, sqliteFile } from './old-installation.js'
@@ -87,7 +88,7 @@ async function measurePostgres(): Promise<void> {
   const url = createDatabase()
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   try {
-    execFileSync('psql', ['--quiet', '--set=ON_ERROR_STOP=1', url], {
+    execFileSync(serverProgram('psql'), ['--quiet', '--set=ON_ERROR_STOP=1', url], {
       input: gunzipSync(readFileSync(postgresFile)),
       stdio: ['pipe', 'ignore', 'inherit'],
     })

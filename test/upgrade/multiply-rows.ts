@@ -49,7 +49,9 @@ async function columnsOf(db: Kysely<Tables>, dialect: Dialect, table: string): P
   const { rows } = await (
     dialect === 'sqlite'
       ? sql<{ name: string }>`select name from pragma_table_info(${table})`
-      : sql<{ name: string }>`select column_name as name from information_schema.columns where table_name = ${table} order by ordinal_position`
+      : sql<{
+          name: string
+        }>`select column_name as name from information_schema.columns where table_name = ${table} order by ordinal_position`
   ).execute(db)
   return rows.map(({ name }) => name).filter(name => name !== 'seq')
 }

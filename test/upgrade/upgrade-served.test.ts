@@ -2,10 +2,6 @@
  * An installation of the oldest version that is upgraded, killed in the middle of its work: this version goes on with it, and nothing is lost
  * or done twice. `write-old-installations.ts` tells what is in it. Some five seconds.
  */
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { CONFIG_SCHEMA } from '../../src/appliance/resources.js'
 import { Settings } from '../../src/config/settings.js'
@@ -14,11 +10,12 @@ import { FakeLog } from '../../src/world/fake-log.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { systemWorld } from '../../src/world/world.js'
 import { clientOf } from '../support/api/client.js'
-import { newDatabase, POSTGRES_SERVER } from '../support/db/real-postgres.js'
-import { install, routeTo } from '../support/program/process.js'
+import { POSTGRES_SERVER } from '../support/db/real-postgres.js'
+import { routeTo } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
-import { postgresFile, readFacts, sqliteFile } from './old-installation.js'
+import { installOld } from './install-old.js'
+import { readFacts } from './old-installation.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -35,19 +32,7 @@ async function upgraded(t: Test) {
     POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8',
     POSTROAD_MTA_RETRY_FIRST: '15m',
   }
-  const database = onPostgres ? newDatabase(t) : undefined
-  const installation = install(t, { env, ...(database === undefined ? {} : { database }) })
-  mkdirSync(installation.dataDir, { mode: 0o700 })
-  if (database === undefined)
-    writeFileSync(join(installation.dataDir, 'postroad.db'), gunzipSync(readFileSync(sqliteFile)), {
-      mode: 0o600,
-    })
-  else
-    execFileSync('psql', ['--quiet', '--set=ON_ERROR_STOP=1', database], {
-      input: gunzipSync(readFileSync(postgresFile)),
-      stdio: ['pipe', 'ignore', 'inherit'],
-    })
-  const { configFile, environment } = installation
+  const { configFile, environment } = installOld(t, env)
   const settings = new Settings({ schema: CONFIG_SCHEMA, file: configFile, env: environment })
   const clock = new FakeClock(Date.parse(facts.at) + MINUTE_MS)
   const world = { ...systemWorld(), clock, log: new FakeLog() }

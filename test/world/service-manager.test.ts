@@ -10,6 +10,8 @@ t.test('it is ready, and lives, as often as the watchdog wants', async t => {
     said.push(`${descriptor}: ${text}`),
   )
   t.same(said, [])
+  manager.starting('upgrading\nREADY=1')
+  t.same(said.splice(0), ['7: STATUS=upgrading READY=1\nEXTEND_TIMEOUT_USEC=3600000000'])
   manager.ready('serves\nREADY=0')
   t.same(said, ['7: READY=1\nSTATUS=serves READY=0'], 'a status says nothing else')
   await until('the watchdog is told twice', () => said.length >= 3)
@@ -22,6 +24,7 @@ t.test('without systemd nothing is sent', async t => {
   for (const descriptor of [undefined, '', 'x']) {
     const said: string[] = []
     const manager = openServiceManager({ descriptor, watchdog: '1' }, (_, text) => said.push(text))
+    manager.starting('upgrading')
     manager.ready('serves')
     manager.stopping()
     t.same(said, [])

@@ -3,6 +3,7 @@
  *
  * Used by `postroad doctor`. Never changes anything, never throws.
  */
+import { existsSync } from 'node:fs'
 import type { Appliance } from '../appliance.js'
 import { findKey, type FoundKey } from '../../accounts/key-store.js'
 import { unknownWorkspaces } from '../../accounts/operators/oidc/group-roles.js'
@@ -73,7 +74,7 @@ export function upgradeCheck({ dataDir }: Config, isRunning: boolean): Check | u
   return fail(
     'upgrade',
     `the upgrade to version ${version} of ${isoTime(startedAt)} was interrupted: ${place}`,
-    `start the server: it continues${copy === null ? '' : `; the copy from before is ${copy}`}`,
+    `start the server: it continues${copy !== null && existsSync(copy) ? `; the copy from before is ${copy}` : ''}`,
   )
 }
 

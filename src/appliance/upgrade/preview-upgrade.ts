@@ -20,6 +20,8 @@ interface PlannedCopy {
   readonly willBeMade: boolean
   /** Size of the database; 0 with PostgreSQL. */
   readonly octets: number
+  /** Rough. */
+  readonly estimateMs: number
   /** Why none will be made. */
   readonly reason: string | undefined
 }
@@ -31,13 +33,16 @@ export async function needsUpgrade({ databaseFile, postgres }: Config): Promise<
   return databaseFile !== undefined && size > 0 && readSqlite(databaseFile, db => isOlder(db, 'sqlite'))
 }
 
+/** 100 MB a second, written, read again for the checksum, and synced. */
+const COPIED_OCTETS_PER_MS = 100_000
+
 /** @throws SchemaError for a database that this program cannot upgrade */
 export async function previewUpgrade(config: Config, world: Pick<World, 'disk'>): Promise<UpgradePreview> {
   const { databaseFile, postgres, storage } = config
   const setting = storage.copyBeforeUpgrade
   if (postgres) {
     const plan = await readPostgres(postgres.url, db => planUpgrade(db, 'postgres'))
-    const copy = { setting, willBeMade: false, octets: 0, reason: COPY_WITH_POSTGRES }
+    const copy = { setting, willBeMade: false, octets: 0, estimateMs: 0, reason: COPY_WITH_POSTGRES }
     return { ...plan, ...totals(plan), copy, room: { needed: octetsOf(plan), free: undefined } }
   }
   if (databaseFile === undefined) throw new Error('the configuration names no database')
@@ -45,7 +50,9 @@ export async function previewUpgrade(config: Config, world: Pick<World, 'disk'>)
   const { octets, free, fault } = await roomForCopy(config, world)
   const reason = setting === 'never' ? 'storage.copy_before_upgrade is never' : faultText(setting, fault)
   const isPending = plan.pending.length > 0
-  const copy = { setting, willBeMade: isPending && reason === undefined, octets, reason }
+  const willBeMade = isPending && reason === undefined
+  const estimateMs = willBeMade ? Math.ceil(octets / COPIED_OCTETS_PER_MS) : 0
+  const copy = { setting, willBeMade, octets, estimateMs, reason }
   const needed = octetsOf(plan) + (setting === 'never' || !isPending ? 0 : octets)
   return { ...plan, ...totals(plan), copy, room: { needed, free } }
 }

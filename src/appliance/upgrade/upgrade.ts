@@ -86,10 +86,10 @@ export function upgradeSteps(parts: UpgradeParts): UpgradeSteps {
       const earlier = readUpgradeState(dataDir)
       const current = await stateBefore(db, applied, pending, clock.now())
       state = current
-      note({ copy: keptCopy(earlier, current) ?? null })
-      const { copy } = state
-      if (copy !== null) void report({ kind: 'copy_kept', copy: { file: copy, octets: statSync(copy).size } })
-      else note({ copy: (await copyBefore(parts, copied => note({ copied }))) ?? null })
+      const copy = keptCopy(earlier, current)
+      note({ copy: copy ?? null })
+      if (copy === undefined) note({ copy: (await copyBefore(parts, note)) ?? null })
+      else void report({ kind: 'copy_kept', copy: { file: copy, octets: statSync(copy).size } })
     },
     async onMigrating(name) {
       beganAt = clock.monotonic()
@@ -140,7 +140,7 @@ function keptCopy(earlier: UpgradeState | undefined, now: UpgradeState): string 
 /** @returns path of the copy; undefined if none was made @throws Error if the upgrade may not proceed without one */
 async function copyBefore(
   { config, world, report }: UpgradeParts,
-  onCopied: (share: number) => void,
+  note: (change: Pick<UpgradeState, 'copy'> | Pick<UpgradeState, 'copied'>) => void,
 ): Promise<string | undefined> {
   const { databaseFile, storage, secrets } = config
   const { clock } = world
@@ -154,15 +154,18 @@ async function copyBefore(
   try {
     const { fault } = await roomForCopy(config, world)
     if (fault !== undefined) throw new Error(fault)
+    const target = upgradeCopyPath(databaseFile, clock.now())
+    // The file gets this name once it is complete.
+    note({ copy: target })
     const copy = await makeUpgradeCopy({
       source: databaseFile,
-      target: upgradeCopyPath(databaseFile, clock.now()),
+      target,
       now: clock.now(),
       secretKey: secrets.key && readSecretKey(secrets.key),
       onProgress(copied) {
         if (clock.monotonic() - reportedAt < REPORTED_MS) return
         reportedAt = clock.monotonic()
-        onCopied(copied)
+        note({ copied })
         void report({ kind: 'copying', copied })
       },
     })

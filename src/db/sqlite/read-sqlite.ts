@@ -10,7 +10,14 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import BetterSqlite from 'better-sqlite3'
-import { Kysely, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery, type Dialect, type Driver } from 'kysely'
+import {
+  Kysely,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type CompiledQuery,
+  type Dialect,
+  type Driver,
+} from 'kysely'
 import type { Tables } from '../tables.js'
 import { checkHeader } from './check-file.js'
 import { OPENING_TIMEOUT_MS } from './connections.js'
