@@ -251,7 +251,10 @@ function checkChange(before: object, changes: Partial<Settings>): Settings {
   const fault = (path: keyof Settings, what: string) =>
     new AppError('validation_error', `${path} ${what}`, { path })
   if (fromEmail !== null && (!from || from.needsSmtpUtf8))
-    throw fault('default_from_email', 'is not an email address with an ASCII local part')
+    throw fault(
+      'default_from_email',
+      'is not an email address, or has characters other than ASCII before the @',
+    )
   if (fromName !== null && hasHeaderBreak(fromName))
     throw fault('default_from_name', 'contains control characters')
   if (!isTimezone(checked.timezone)) throw fault('timezone', 'is not an IANA time zone name')

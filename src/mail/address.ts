@@ -104,8 +104,12 @@ const TOO_LONG = 'is longer than 254 octets'
 /** Atext without the dot, as in `DOT_STRING`. */
 const ALLOWED = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\u{80}-\u{10ffff}-]$/u
 
-/** In words that its owner understands: most of these are typing errors, or two addresses in one field. */
-function localFault(local: string): string {
+/**
+ * What is wrong with an invalid local part, in words that its owner understands: most are typing errors, or two addresses in one field. For
+ * all readers of addresses.
+ */
+export function localFault(local: string): string {
+  if (INVISIBLE.test(local)) return 'contains spaces or control characters'
   if (local.includes('@')) return 'has more than one @'
   const odd = Array.from(local).find(character => !ALLOWED.test(character))
   if (odd !== undefined) return `has the character ${odd} before the @, where it is not allowed`

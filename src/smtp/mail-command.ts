@@ -7,6 +7,7 @@
  */
 import type { MailCommand, RcptCommand } from './receiver.js'
 import { REPLY, replyLine } from './reply.js'
+import { localFault } from '../mail/address.js'
 import { ipVersion } from '../world/net/ip-address.js'
 
 /** Extensions offered in the session. */
@@ -221,10 +222,10 @@ export function readPath(text: string, allowsPostmaster: boolean): Path | string
   if (end < 0) return 'address has no closing bracket'
   const inside = text.slice(1, end)
   if (inside.length > MAX_PATH - 2 || Buffer.byteLength(inside) > MAX_PATH - 2)
-    return `path is longer than ${MAX_PATH} octets`
+    return `address is longer than ${MAX_PATH - 2} octets`
   if (inside === '') return { address: '', isAscii: true, end: end + 1 }
   const address = withoutRoute(inside)
-  if (address === undefined) return 'malformed source route'
+  if (address === undefined) return 'address has an invalid source route'
   const isPostmaster = allowsPostmaster && address.toLowerCase() === 'postmaster'
   const fault = isPostmaster ? undefined : addressFault(address)
   return fault ?? { address, isAscii: !NON_ASCII.test(address), end: end + 1 }
@@ -256,16 +257,16 @@ function withoutRoute(inside: string): string | undefined {
 
 function addressFault(address: string): string | undefined {
   if (PLAIN.test(address) && !address.includes('..') && !address.startsWith('.') && !address.includes('.@')) {
-    return isDomain(address.slice(address.indexOf('@') + 1)) ? undefined : 'malformed domain'
+    return isDomain(address.slice(address.indexOf('@') + 1)) ? undefined : 'address has no valid domain'
   }
   const at = address.lastIndexOf('@')
-  if (at < 0) return 'address has no domain'
+  if (at < 0) return 'address has no @'
   const local = address.slice(0, at)
   const domain = address.slice(at + 1)
-  if (local === '') return 'address has no local part'
-  if (Buffer.byteLength(local) > MAX_LOCAL) return `local part is longer than ${MAX_LOCAL} octets`
-  if (!DOT_STRING.test(local) && !QUOTED_STRING.test(local)) return 'malformed local part'
-  return isDomain(domain) || isAddressLiteral(domain) ? undefined : 'malformed domain'
+  if (local === '') return 'address has nothing before the @'
+  if (Buffer.byteLength(local) > MAX_LOCAL) return `address has more than ${MAX_LOCAL} octets before the @`
+  if (!DOT_STRING.test(local) && !QUOTED_STRING.test(local)) return `address ${localFault(local)}`
+  return isDomain(domain) || isAddressLiteral(domain) ? undefined : 'address has no valid domain'
 }
 
 function isDomain(domain: string): boolean {

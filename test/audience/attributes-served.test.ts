@@ -221,25 +221,39 @@ t.test('a rule that compares an attribute with another type than its values have
     t.match((await post(path, body)).body.data.warnings, [{ message: /holds text/ }], path)
 })
 
-t.test('the check of an automation warns of conditions that do not suit the values', async t => {
-  const { post } = await open(t)
-  await post('/contacts', { email: 'ann@x.example', attributes: { revenue: '245,8' } })
-  const rule = { field: 'attributes.revenue', operator: 'gt', value: 100 }
-  const made = await post('/automations', {
-    name: 'Thanks',
-    trigger_type: 'contact_created',
-    trigger_config: { conditions: { match: 'all', rules: [rule] } },
-    steps: [{ step_type: 'condition', config: rule }],
-  })
-  const { problems } = (await post(`/automations/${made.body.data.id}/check`, {})).body.data
-  t.match(problems, [
-    {
-      code: 'strange_condition',
-      severity: 'warning',
-      step_id: null,
-      message: /^the trigger has .*holds text/,
-    },
-    { code: 'strange_condition', severity: 'warning', position: 0, message: /^has a condition .*holds text/ },
-  ])
-  t.match(await post(`/automations/${made.body.data.id}/check`, {}), { status: 200 })
-})
+t.test(
+  'an automation whose conditions do not suit the values says so when it is saved and checked',
+  async t => {
+    const { post, patch } = await open(t)
+    await post('/contacts', { email: 'ann@x.example', attributes: { revenue: '245,8' } })
+    const rule = { field: 'attributes.revenue', operator: 'gt', value: 100 }
+    const made = await post('/automations', {
+      name: 'Thanks',
+      trigger_type: 'contact_created',
+      trigger_config: { conditions: { match: 'all', rules: [rule] } },
+      steps: [{ step_type: 'condition', config: rule }],
+    })
+    const { warnings } = made.body.data
+    t.equal(warnings.length, 2)
+    t.match(await patch(`/automations/${made.body.data.id}`, { name: 'Thank you' }), {
+      body: { data: { warnings } },
+    })
+    const { problems } = (await post(`/automations/${made.body.data.id}/check`, {})).body.data
+    t.same(problems, warnings)
+    t.match(problems, [
+      {
+        code: 'strange_condition',
+        severity: 'warning',
+        step_id: null,
+        message: /^the trigger has .*holds text/,
+      },
+      {
+        code: 'strange_condition',
+        severity: 'warning',
+        position: 0,
+        message: /^has a condition .*holds text/,
+      },
+    ])
+    t.match(await post(`/automations/${made.body.data.id}/check`, {}), { status: 200 })
+  },
+)

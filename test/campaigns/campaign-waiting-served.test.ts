@@ -102,6 +102,7 @@ t.test(
     const { until: next } = waiting
     for (const path of [`/email/${message}`, `/email/${message}/status`])
       t.match((await get(path)).body.data.waiting_for, { reason: 'retry', until: next })
+    t.match((await get('/email')).body.data, [{ waiting_for: { reason: 'retry', until: next } }])
     await run('queue', 'hold', '--all')
     for (const path of [`/campaigns/${id}`, `/email/${message}`])
       t.match((await get(path)).body.data.waiting_for, { reason: 'hold', detail: /operator/ })
@@ -109,6 +110,7 @@ t.test(
     await run('queue', 'delete', message)
     await messageOnce(key, message, 'failed')
     t.equal((await get(`/email/${message}`)).body.data.waiting_for, null)
+    t.match((await get('/email')).body.data, [{ status: 'failed', waiting_for: null }])
   },
 )
 

@@ -40,7 +40,7 @@ async function open(t: Test, looking: Looking = WIDE) {
 }
 
 t.test('an automation with a branch is drawn, tried on a contact, activated and followed', async t => {
-  const { page, go, get, post, inspect } = await open(t)
+  const { page, go, get, post, patch, inspect } = await open(t)
   await go('/automations')
   await page.getByText('No automations yet').waitFor()
   await page.getByRole('button', { name: 'New automation' }).first().click()
@@ -108,6 +108,8 @@ t.test('an automation with a branch is drawn, tried on a contact, activated and 
   await panel.getByText('waiting').waitFor()
   t.equal(await canvas.locator('.taken').count(), 1, 'as far as it came')
   await inspect('console-automation-run')
+  await patch(`/automations/${id}`, { status: 'paused' })
+  await panel.getByText('On hold until somebody continues it.').waitFor()
 })
 
 t.test(

@@ -56,6 +56,26 @@ t.test('malformed paths are 501', async t => {
   t.match(readRcpt('<>', false, rules), /^501 5\.1\.3 /)
 })
 
+t.test('a refused path says in plain words what is wrong with it', async t => {
+  const cases: [string, string][] = [
+    ['<ann>', 'address has no @'],
+    ['<ann@>', 'address has no valid domain'],
+    ['<ann@-example.com>', 'address has no valid domain'],
+    ['<"@example.com>', 'address has no closing bracket'],
+    ['<ann..lee@example.com>', 'address has a dot at the beginning, at the end, or next to another dot'],
+    ['<ann lee@example.com>', 'address contains spaces or control characters'],
+    ['<ann@one@example.com>', 'address has more than one @'],
+    ['<ann(lee@example.com>', 'address has the character ( before the @, where it is not allowed'],
+    [`<${'l'.repeat(65)}@example.com>`, 'address has more than 64 octets before the @'],
+    ['<@one.example>', 'address has an invalid source route'],
+    [`<ann@${'d'.repeat(255)}>`, 'address is longer than 254 octets'],
+  ]
+  for (const [text, fault] of cases) {
+    t.equal(readMail(text, rules), `501 5.1.7 Sender: ${fault}\r\n`)
+    t.equal(readRcpt(text, false, rules), `501 5.1.3 Recipient: ${fault}\r\n`)
+  }
+})
+
 t.test('postmaster needs no domain, as a recipient', async t => {
   t.same(readRcpt('<PostMaster>', false, rules), { address: 'PostMaster' })
   t.match(readMail('<postmaster>', rules), /^501 /)

@@ -22,6 +22,7 @@ import {
   type Owner,
   type WithSteps,
 } from './automations.js'
+import { findWarnings } from './condition-warnings.js'
 import { readNewSteps } from './edit-steps.js'
 import {
   AutomationChangesBody,
@@ -31,6 +32,7 @@ import {
   automationToApi,
   headToApi,
   NewAutomationBody,
+  problemToApi,
 } from './flow-schema.js'
 
 export const AutomationParams = Type.Object({ id: Type.String() })
@@ -85,6 +87,17 @@ function tagged(
   return new Tagged(automationToApi(automation, steps, viewer), automationEtag(automation, steps))
 }
 
+/** The answer to whoever saved it. */
+export async function savedAutomation(
+  parts: FlowParts,
+  { automation, steps }: WithSteps,
+): Promise<Tagged<Static<typeof AutomationSchema>>> {
+  const warnings = (await findWarnings(parts, automation, steps)).map(problemToApi)
+  // Otherwise the answer, and with it the ETag, is that of GET.
+  const found = warnings.length === 0 ? {} : { warnings }
+  return new Tagged({ ...automationToApi(automation, steps), ...found }, automationEtag(automation, steps))
+}
+
 export function automationRoutes(parts: FlowParts, references: References): Route[] {
   const { database, newId } = parts
   return [
@@ -127,7 +140,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
         const { name, trigger_type: triggerType, trigger_config: triggerConfig = {} } = body
         const steps = readNewSteps(body.steps ?? [], newId)
         const flow = { name, triggerType, triggerConfig, steps }
-        return tagged(await createAutomation(parts, ownerOf(principal), flow))
+        return savedAutomation(parts, await createAutomation(parts, ownerOf(principal), flow))
       },
     }),
     route({
@@ -151,7 +164,10 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       location: ({ id }: Static<typeof AutomationSchema>) => `/automations/${id}`,
       errors: ['not_found', 'limit_reached'],
       async handle({ principal, params, body }) {
-        return tagged(await duplicateAutomation(parts, ownerOf(principal), params.id, body.name))
+        return savedAutomation(
+          parts,
+          await duplicateAutomation(parts, ownerOf(principal), params.id, body.name),
+        )
       },
     }),
     route({
@@ -197,7 +213,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
         const { name, status, trigger_type: triggerType, trigger_config: triggerConfig } = body
         const changes = given({ name, status, triggerType, triggerConfig })
         const owner = ownerOf(principal)
-        return tagged(await changeAutomation(parts, owner, params.id, changes, precondition))
+        return savedAutomation(parts, await changeAutomation(parts, owner, params.id, changes, precondition))
       },
     }),
     route({

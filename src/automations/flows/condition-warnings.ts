@@ -1,16 +1,27 @@
 /**
  * Warnings about valid conditions of an automation that look like mistakes, as segments give them (`audience/segments/warnings.ts`).
  *
- * Used by the check of an automation. Never keeps one from becoming active.
+ * Used by the check of an automation, and by answers to whoever saves one. Never keeps one from becoming active.
  */
 import { warningsOf } from '../../audience/segments/warnings.js'
 import type { FlowParts } from '../automation-parts.js'
 import { conditionsOfStep } from '../steps/condition.js'
 import type { Automation, Step } from './automation.js'
-import type { Problem } from './check-flow.js'
+import { findProblems, type Problem } from './check-flow.js'
 
 /** Steps looked at; each reads some contacts. */
 const MAX_CHECKED = 20
+
+/** Everything strange about a stored automation, errors left out: an automation that is not active may have them. */
+export async function findWarnings(
+  parts: FlowParts,
+  automation: Automation,
+  steps: readonly Step[],
+): Promise<Problem[]> {
+  const problems = await findProblems(parts, parts.database.reader, automation, steps)
+  const conditions = await findConditionWarnings(parts, automation, steps, problems)
+  return [...problems.filter(({ isWarning }) => isWarning), ...conditions]
+}
 
 /** @param problems found so far; steps that have an error are left out */
 export async function findConditionWarnings(

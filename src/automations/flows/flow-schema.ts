@@ -246,7 +246,17 @@ const automationFields = {
 
 export const AutomationHeadSchema = Type.Object(automationFields, { title: 'AutomationHead' })
 export const AutomationSchema = Type.Object(
-  { ...automationFields, steps: Type.Array(StepSchema) },
+  {
+    ...automationFields,
+    steps: Type.Array(StepSchema),
+    warnings: Type.Optional(
+      Type.Array(ProblemSchema, {
+        description:
+          'Set when creating or updating, if there are any: what looks like a mistake, such as a step that is never reached, or a condition that compares ' +
+          'numbers or dates with an attribute whose declared type, or most of whose values, are something else. As the check finds them.',
+      }),
+    ),
+  },
   { title: 'Automation' },
 )
 

@@ -6,17 +6,15 @@ import { given } from '../../core/given.js'
 import { isoTime } from '../../core/moments.js'
 import { snapshot } from '../../db/snapshot.js'
 import { Address, Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
-import { Tagged } from '../../http/preconditions.js'
 import { route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
 import { STEP_TYPES } from '../flows/automation.js'
-import { AutomationParams, EXAMPLE_AUTOMATION, ownerOf } from '../flows/automation-routes.js'
-import { automationEtag, getFlow } from '../flows/automations.js'
+import { AutomationParams, EXAMPLE_AUTOMATION, ownerOf, savedAutomation } from '../flows/automation-routes.js'
+import { getFlow } from '../flows/automations.js'
 import { findProblems } from '../flows/check-flow.js'
 import { findConditionWarnings } from '../flows/condition-warnings.js'
 import {
   AutomationSchema,
-  automationToApi,
   CheckBody,
   DryRunBody,
   FlowBody,
@@ -150,14 +148,11 @@ function replaceRoute(parts: FlowParts): Route {
     response: AutomationSchema,
     errors: ['not_found', 'conflict'],
     async handle({ principal, params, body, precondition }) {
-      const { automation, steps } = await replaceFlow(
+      const owner = ownerOf(principal)
+      return savedAutomation(
         parts,
-        ownerOf(principal),
-        params.id,
-        writtenFlow(body),
-        precondition,
+        await replaceFlow(parts, owner, params.id, writtenFlow(body), precondition),
       )
-      return new Tagged(automationToApi(automation, steps), automationEtag(automation, steps))
     },
   })
 }

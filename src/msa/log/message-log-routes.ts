@@ -2,14 +2,17 @@
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
-import type { Queries } from '../../db/database.js'
+import type { Waiting } from '../../core/waiting.js'
 import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
+import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { parseNamedAddress } from '../../mail/named-address.js'
 import { MESSAGE_STATUSES } from '../../messages/message-status.js'
 import { WAITING_STATES } from '../../queue/delivery-state-store.js'
+import { listEntries } from '../../queue/operator/queue-admin-store.js'
+import { findMessageWaits, type MessageWaitsParts } from '../../queue/waiting.js'
 import { DeliveryStateOrNull, historyFields, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
 import { historyToApi } from './message-view.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
@@ -19,6 +22,7 @@ const LoggedMessageSchema = Type.Object(
     message_id: Id(),
     status: MessageStatusEnum,
     delivery_state: DeliveryStateOrNull,
+    waiting_for: WaitingForOrNull('Why it is not delivered now, as `GET /email/{messageId}` says it.'),
     to: Type.String(),
     subject: Type.String(),
     reason: Type.Optional(SkipReasonEnum),
@@ -56,7 +60,8 @@ const Filter = {
 }
 const Query = Type.Object({ ...cursorQuery, ...Filter }, { additionalProperties: false })
 
-export function messageLogRoutes(reader: Queries): Route[] {
+export function messageLogRoutes(parts: MessageWaitsParts): Route[] {
+  const { reader } = parts.database
   return [
     listRoute({
       method: 'GET',
@@ -74,7 +79,8 @@ export function messageLogRoutes(reader: Queries): Route[] {
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {
         const found = await listMessages(reader, principal.workspaceId, readFilter(query), page)
-        return { ...found, items: found.items.map(toApi) }
+        const waits = await waitsOf(parts, found.items)
+        return { ...found, items: found.items.map(one => toApi(one, waits.get(one.id))) }
       },
     }),
   ]
@@ -91,11 +97,23 @@ function readFilter(query: Static<typeof Query>): MessageFilter {
   }
 }
 
-function toApi(message: LoggedMessage): Static<typeof LoggedMessageSchema> {
+/** By message id. For the whole page at once. */
+async function waitsOf(
+  parts: MessageWaitsParts,
+  messages: readonly LoggedMessage[],
+): Promise<ReadonlyMap<string, Waiting>> {
+  const messageIds = messages.map(({ id }) => id)
+  if (messageIds.length === 0) return new Map()
+  const queued = await listEntries(parts.database.reader, { messageIds }, messageIds.length)
+  return findMessageWaits(parts, queued)
+}
+
+function toApi(message: LoggedMessage, waiting: Waiting | undefined): Static<typeof LoggedMessageSchema> {
   return {
     message_id: message.id,
     status: message.status,
     delivery_state: message.deliveryState,
+    waiting_for: waitingToApi(waiting),
     to: message.recipient,
     subject: message.subject,
     ...(message.reason === null ? {} : { reason: message.reason }),

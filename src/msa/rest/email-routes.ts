@@ -46,12 +46,7 @@ const GROUP_NOTE =
   'timestamp is that of the first recipient to reach it.'
 
 export function emailRoutes(parts: EmailRouteParts): Route[] {
-  return [
-    sendRoute(parts),
-    ...batchRoutes(parts),
-    ...messageLogRoutes(parts.database.reader),
-    ...messageRoutes(parts),
-  ]
+  return [sendRoute(parts), ...batchRoutes(parts), ...messageLogRoutes(parts), ...messageRoutes(parts)]
 }
 
 function sendRoute(parts: SendParts): Route {
