@@ -119,7 +119,7 @@ async function fill(db: Kysely<Tables>, dialect: Dialect): Promise<void> {
 
 /** Prints what each migration takes, and its longest statement: so long does a node that shares the database wait for it. */
 async function upgrade(dialect: KyselyDialect, kind: Dialect, logOctets: () => number): Promise<void> {
-  let [at, began, text] = [0, performance.now(), 'begin']
+  let [began, text] = [performance.now(), 'begin']
   let longest = { ms: 0, text: '' }
   const note = (next: string) => {
     const ms = performance.now() - began
@@ -129,7 +129,7 @@ async function upgrade(dialect: KyselyDialect, kind: Dialect, logOctets: () => n
   const db = new Kysely<Tables>({ dialect: watched(dialect, note) })
   const names = Object.keys(MIGRATIONS)
   const start = performance.now()
-  for (at = 1; at < names.length; at += 1) {
+  for (let at = 1; at < names.length; at += 1) {
     const known = Object.fromEntries(Object.entries(MIGRATIONS).slice(0, at + 1))
     longest = { ms: 0, text: '' }
     began = performance.now()

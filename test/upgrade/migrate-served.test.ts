@@ -86,7 +86,10 @@ t.test('migrate --dry-run says what an upgrade would do, and changes nothing', a
     rows: { webhook_deliveries: 360 },
   })
   const inWords = await postroad.run('migrate', '--dry-run')
-  t.match(inWords, { status: 3, out: /0004-pending-payloads\n.*\n  touches 360 rows of webhook_deliveries/ })
+  t.match(inWords, {
+    status: 3,
+    out: /0004-pending-payloads\n.*\n {2}touches 360 rows of webhook_deliveries/,
+  })
   if (onPostgres) t.match(inWords.out, /copy +none: .* PostgreSQL server: .* pg_dump/)
   t.same(files(), before, 'every file is as it was, and none is beside them')
   t.equal(newestIn(postroad), BASELINE)

@@ -10,8 +10,8 @@ import { systemWorld } from '../../src/world/world.js'
 const [kind = '', number = ''] = process.argv.slice(2)
 let seen = 0
 
-process.once('message', (config: Config) =>
-  openAppliance({
+process.once('message', (config: Config) => {
+  void openAppliance({
     config,
     world: { ...systemWorld(), log: new FakeLog() },
     mayMigrate: true,
@@ -19,5 +19,5 @@ process.once('message', (config: Config) =>
       if (event.kind === kind) seen += 1
       if (seen === Number(number)) process.kill(process.pid, 'SIGKILL')
     },
-  }),
-)
+  })
+})

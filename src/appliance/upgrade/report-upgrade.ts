@@ -6,31 +6,42 @@ import type { UpgradeEvent } from './upgrade.js'
 export function logUpgrade(log: Log, event: UpgradeEvent): void {
   switch (event.kind) {
     case 'started':
-      return log.info('upgrade started', { from: event.from, migrations: event.migrations })
+      log.info('upgrade started', { from: event.from, migrations: event.migrations })
+      break
     case 'copying':
-      return log.info('upgrade copy in progress', { percent: percentOf(event.copied) })
+      log.info('upgrade copy in progress', { percent: percentOf(event.copied) })
+      break
     case 'copied':
-      return log.info('upgrade copy made', { ...event.copy, ms: event.ms })
+      log.info('upgrade copy made', { ...event.copy, ms: event.ms })
+      break
     case 'copy_kept':
-      return log.info('upgrade copy kept', { ...event.copy })
+      log.info('upgrade copy kept', { ...event.copy })
+      break
     case 'copy_skipped':
-      return log.warn('upgrade copy skipped', { reason: event.reason })
+      log.warn('upgrade copy skipped', { reason: event.reason })
+      break
     case 'copy_not_applicable':
-      return log.info('upgrade copy not applicable', { reason: event.reason })
+      log.info('upgrade copy not applicable', { reason: event.reason })
+      break
     case 'copy_deleted':
-      return log.info('upgrade copy deleted', { ...event.copy })
+      log.info('upgrade copy deleted', { ...event.copy })
+      break
     case 'migrating': {
       const { name, number, of, does } = event
-      return log.info('migration started', { name, number, of, does })
+      log.info('migration started', { name, number, of, does })
+      break
     }
     case 'migrated': {
       const { name, number, of, ms } = event
-      return log.info('migration applied', { name, number, of, ms })
+      log.info('migration applied', { name, number, of, ms })
+      break
     }
     case 'state_not_written':
-      return log.warn('upgrade state not written', { reason: event.reason })
+      log.warn('upgrade state not written', { reason: event.reason })
+      break
     case 'completed':
-      return log.info('upgrade completed', { ms: event.ms })
+      log.info('upgrade completed', { ms: event.ms })
+      break
   }
 }
 

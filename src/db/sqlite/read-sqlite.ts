@@ -14,7 +14,7 @@ import {
   Kysely,
   SqliteIntrospector,
   SqliteQueryCompiler,
-  type CompiledQuery,
+  type DatabaseConnection,
   type Dialect,
   type Driver,
 } from 'kysely'
@@ -47,9 +47,9 @@ function openImmutable(file: string): Kysely<Tables> {
 
 function immutableDialect(handle: DatabaseSync): Dialect {
   const refuse = () => Promise.reject(new Error('an immutable database has no transactions'))
-  const connection = {
-    async executeQuery<Row>({ sql, parameters }: CompiledQuery) {
-      return { rows: handle.prepare(sql).all(...(parameters as SQLInputValue[])) as Row[] }
+  const connection: DatabaseConnection = {
+    async executeQuery({ sql, parameters }) {
+      return { rows: handle.prepare(sql).all(...(parameters as SQLInputValue[])) as never[] }
     },
     streamQuery: () => {
       throw new Error('no plan streams')
