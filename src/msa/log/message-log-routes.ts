@@ -3,6 +3,8 @@ import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import type { Waiting } from '../../core/waiting.js'
+import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { cursorQuery } from '../../http/pagination.js'
@@ -12,7 +14,7 @@ import { parseNamedAddress } from '../../mail/named-address.js'
 import { MESSAGE_STATUSES } from '../../messages/message-status.js'
 import { WAITING_STATES } from '../../queue/delivery-state-store.js'
 import { listEntries } from '../../queue/operator/queue-admin-store.js'
-import { findMessageWaits, type MessageWaitsParts } from '../../queue/waiting.js'
+import { findMessageWaits, type MessageWaitsParts, type QueuedMessage } from '../../queue/waiting.js'
 import { DeliveryStateOrNull, historyFields, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
 import { historyToApi } from './message-view.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
@@ -78,8 +80,11 @@ export function messageLogRoutes(parts: MessageWaitsParts): Route[] {
       query: Query,
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {
-        const found = await listMessages(reader, principal.workspaceId, readFilter(query), page)
-        const waits = await waitsOf(parts, found.items)
+        const { found, queued } = await snapshot(reader, async db => {
+          const found = await listMessages(db, principal.workspaceId, readFilter(query), page)
+          return { found, queued: await listQueued(db, found.items) }
+        })
+        const waits = await findMessageWaits(parts, queued)
         return { ...found, items: found.items.map(one => toApi(one, waits.get(one.id))) }
       },
     }),
@@ -97,15 +102,10 @@ function readFilter(query: Static<typeof Query>): MessageFilter {
   }
 }
 
-/** By message id. For the whole page at once. */
-async function waitsOf(
-  parts: MessageWaitsParts,
-  messages: readonly LoggedMessage[],
-): Promise<ReadonlyMap<string, Waiting>> {
-  const messageIds = messages.map(({ id }) => id)
-  if (messageIds.length === 0) return new Map()
-  const queued = await listEntries(parts.database.reader, { messageIds }, messageIds.length)
-  return findMessageWaits(parts, queued)
+/** For the whole page at once. @returns rows of the queue */
+async function listQueued(db: Queries, messages: readonly LoggedMessage[]): Promise<QueuedMessage[]> {
+  const messageIds = messages.filter(({ deliveryState }) => deliveryState !== null).map(({ id }) => id)
+  return messageIds.length === 0 ? [] : listEntries(db, { messageIds }, messageIds.length)
 }
 
 function toApi(message: LoggedMessage, waiting: Waiting | undefined): Static<typeof LoggedMessageSchema> {
