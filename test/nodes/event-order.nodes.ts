@@ -114,6 +114,7 @@ t.test(
     const url = await postgresUrl(t)
     const [one, two] = [await realPostgres(t, { url }), await realPostgres(t, { url })]
     const slow = await heldTransaction(two)
+    await one.write(tx => appendEvents(tx, [accepted('first')]))
     const locks = new HeldAnswers('oldest')
     const settled = new SettledEvents(one.reader.withPlugin(locks))
     let first: Promise<number> | undefined
@@ -126,9 +127,9 @@ t.test(
     // Long enough for a look of its own to have noted the position.
     for (let statement = 0; statement < 5; statement += 1) await sql`select 1`.execute(one.reader)
     locks.release()
-    t.same([await first, await second], [0, 0])
+    t.same([await first, await second], [1, 1])
     await slow.commit()
-    t.equal(await settled.last(), 1)
+    t.equal(await settled.last(), 2)
   },
 )
 
