@@ -269,10 +269,12 @@ export class QueueManager {
     this.parts.shares?.stop()
     for (const timer of [this.dueTimer, this.overdueTimer, this.watchTimer, this.pause]) timer?.cancel()
     const cut = this.parts.clock.after(graceMs, () => this.deliveries.abort())
+    // First: each delivery that ends meanwhile would start the next one of its site.
+    const released = this.deliveries.releaseReady()
     await this.rounds
     await this.accepted.idle()
     await this.correcting
-    await this.deliveries.releaseReady()
+    await released
     await this.deliveries.idle()
     cut.cancel()
     await this.outcomes.idle()

@@ -183,8 +183,16 @@ for (const form of FORMS)
     await says('a conflict', 'It is being removed just now')
     await lift()
 
+    // Whatever is read in the background would find the session ended before.
+    let hasSent: () => void = () => {}
+    const sent = new Promise<void>(resolve => (hasSent = resolve))
+    await page.route(/\/api\//, async (route, request) => {
+      if (request.method() === 'GET') await sent
+      await route.fallback()
+    })
     await page.context().clearCookies()
     await send()
+    hasSent()
     const dialog = page.getByRole('dialog', { name: 'Sign in again' })
     await dialog.getByText('Your session has ended.').waitFor()
     await keeps('session expired')
