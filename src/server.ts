@@ -6,7 +6,7 @@
  *   background   tells the other nodes to take over; ends jobs and long operations of resources
  *   listeners    DNS, SMTP, HTTP, control socket: accept nothing more, finish open requests; then visits are stored
  *   delivery     deliveries end or are abandoned; then the sandbox
- *   resources    inbound mail in hand is processed; then event consumers finish their batch
+ *   resources    inbound mail that is being processed is finished; then event consumers finish their batch
  *   threads      composing, calls to URLs of workspaces, delivery threads
  *   membership   shared limits; then this node leaves, since all of the above still writes
  *   storage      the database; then the lock on the data folder

@@ -82,7 +82,7 @@ function toJson({ schema, pending, estimateMs, copy, room }: UpgradePreview) {
 function previewText({ schema, pending, estimateMs, copy, room }: UpgradePreview): string {
   if (pending.length === 0) return `nothing to do: the database has the schema of this version (${schema})`
   return [
-    `${pending.length} migrations are pending; the database is at ${schema}`,
+    `pending migrations: ${pending.length}; the database is at ${schema}`,
     ...pending.flatMap(migration => [
       '',
       migration.name,

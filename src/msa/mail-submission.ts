@@ -75,7 +75,7 @@ export interface StoreParts {
   readonly expireMs: number
   /** Signals the queue that mail in this lane was committed. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
-  /** Claims what can be delivered at once, in the transaction that stores it. @returns the entries as they are to be stored */
+  /** Claims what can be delivered at once, in the transaction that stores it. @returns the entries to store */
   readonly claimAccepted?: (tx: Tx, entries: readonly NewQueueEntry[]) => readonly NewQueueEntry[]
   /** Passes a just committed content to the queue, which saves reading it back. */
   readonly onStored?: (content: MessageContent) => void

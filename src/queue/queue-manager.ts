@@ -186,9 +186,9 @@ export class QueueManager {
   }
 
   /**
-   * Call it in the transaction that accepts mail: claims what can be delivered at once. All else is to be noted after the commit.
+   * Call it in the transaction that accepts mail: claims what can be delivered at once. Call `noteEnqueued` for the rest after the commit.
    *
-   * @returns the entries as they are to be stored
+   * @returns the entries to store
    */
   claimAccepted(tx: Tx, entries: readonly NewQueueEntry[]): readonly NewQueueEntry[] {
     if (this.isStopping || this.pause || this.parts.hold?.isHeld === true) return entries

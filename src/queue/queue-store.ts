@@ -85,7 +85,7 @@ export type NewQueueEntry = Pick<
 > & {
   readonly isLarge?: boolean
   readonly campaignId?: string | undefined
-  /** If it is claimed as it is stored: by which run of the process, and when the attempt after this one is due. */
+  /** If it is stored already claimed: by which run of the process, and when the attempt after this one is due. */
   readonly claim?: { readonly incarnation: string; readonly retryAt: number } | undefined
 }
 

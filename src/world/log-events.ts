@@ -169,7 +169,7 @@ export const LOG_EVENTS = {
     'upgrade started': 'This version upgrades the database before it listens: `migrations` are pending.',
     'upgrade copy in progress': 'The copy from before the upgrade is being written.',
     'upgrade copy made':
-      'The database as it was before the upgrade is in `file`, which `postroad restore` accepts.',
+      'A copy of the database from before the upgrade is in `file`, which `postroad restore` accepts.',
     'upgrade copy kept': 'The upgrade was interrupted, and continues. The copy from before it is kept.',
     'upgrade copy not applicable':
       'The database is a PostgreSQL server, which Postroad does not copy. Use pg_dump.',

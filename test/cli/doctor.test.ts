@@ -259,8 +259,13 @@ t.test('nodes that publish different names are told apart, with the setting to c
     {
       status: 'fail',
       what: `inbound.report_domain differs: ${NAME} on ${NAME}, ${other} on ${other}`,
-      fix: /set inbound\.report_domain to one name that leads to all nodes/,
+      fix: /set inbound\.report_domain to one name that leads to all nodes.*; mail to the former names is still accepted$/,
     },
+  ])
+  postroad.sql(`update published_names set used_at = 4 where node = '${other}' and name = '${NAME}'`)
+  record('public_url', 'https://other.test', 4)
+  t.match((await doctor(postroad, GOOD)).of('names'), [
+    { status: 'fail', what: /^public_url differs: /, fix: /and restart them$/ },
   ])
 })
 

@@ -15,7 +15,7 @@ const KEYS: Readonly<Record<Exclude<Purpose, 'hostname'>, string>> = {
   dkim_zone: 'dns.dkim_zone',
 }
 
-/** Nothing for an only node. */
+/** Empty if there is only one node. */
 export async function namesChecks({ config, database: { reader } }: Appliance): Promise<Check[]> {
   const own = publishedNamesOf(config)
   const living = new Set((await listNodes(reader)).map(({ name }) => name.toLowerCase()))
@@ -32,12 +32,19 @@ export async function namesChecks({ config, database: { reader } }: Appliance): 
     return fail(
       NAME,
       `${setting} differs: ${used.map(({ node, name }) => `${name} on ${node}`).join(', ')}`,
-      `set ${setting} to one name that leads to all nodes, the same on each, and restart them; what was published before is still accepted`,
+      `set ${setting} to one name that leads to all nodes, the same on each, and restart them${noteOnMail(purpose)}`,
     )
   })
   return checks.length > 0
     ? checks
     : [ok(NAME, `${others.length + 1} nodes publish the same names: ${Object.values(KEYS).join(', ')}`)]
+}
+
+/** Mail to a former name is known (`inbound/inbound-address.ts`); former URLs and zones are not. */
+function noteOnMail(purpose: Purpose): string {
+  return purpose === 'reports' || purpose === 'return_path'
+    ? '; mail to the former names is still accepted'
+    : ''
 }
 
 /** @param recorded latest first */

@@ -70,7 +70,7 @@ export function openServerResources(given: Given, closing: AsyncDisposableStack)
     dispatcher.wake()
     if (!LEASES.every(name => leases[name].isHeld())) database.announce?.('events')
   })
-  // Inbound mail that is in hand is processed before the consumers of its events stop.
+  // Inbound mail that is being processed is finished before the consumers of its events stop.
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
   closing.defer(() => inbound.stopFollowing())

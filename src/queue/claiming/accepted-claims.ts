@@ -5,8 +5,8 @@
  * single mails that overtake no other mail are claimed here: nothing is due in their lane, at their site or at any site with a free slot. All
  * others are queued, and `claimer.ts` claims them.
  *
- * A slot is reserved when the row is written, and given back if the transaction is rolled back. From then on the message is in hand, so that
- * nobody takes its claim for a lost one. If the answer to the commit is lost, the row may be claimed although the slot was given back; `onRollback`
+ * A slot is reserved when the row is written, and given back if the transaction is rolled back. From then on this process knows of the message, so
+ * that its claim is not taken for a lost one. If the answer to the commit is lost, the row may be claimed although the slot was given back; `onRollback`
  * has the queue look for such rows (`Claimer.releaseLost`).
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
@@ -59,7 +59,7 @@ export class AcceptedClaims {
     return this.inHand.has(messageId)
   }
 
-  /** @returns the entries as they are to be stored in this transaction */
+  /** @returns the entries to store in this transaction, some of them claimed */
   claim(tx: Tx, entries: readonly NewQueueEntry[]): readonly NewQueueEntry[] {
     // Without it a slot could not be given back.
     if (!tx.onRollback) return entries

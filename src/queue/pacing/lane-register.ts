@@ -54,7 +54,7 @@ export class LaneRegister {
   }
 
   /**
-   * Counts a message that is claimed as it is stored. Its lane has no due time by it.
+   * Counts a message that is stored already claimed, and so gives its lane no due time.
    *
    * @param like the lane as its key says
    * @returns undefined if the lane is held, or has mail that goes first

@@ -155,7 +155,7 @@ export class Schedule {
   }
 
   /**
-   * A turn for one message that is being accepted, which is then claimed as it is stored. Only for small single mails that overtake nobody:
+   * A turn for one message that is being accepted, which is then stored already claimed. Only for small single mails that overtake no other:
    * no site has a turn, and nothing waits at theirs or in their lane. Reported back with `released`, or with `deliveryEnded` and `settled`.
    */
   takeTurnOfNew(like: Lane): Turn | undefined {
