@@ -10,12 +10,12 @@ import { dirname, join, relative, resolve } from 'node:path'
 /** Files of the repository that the package has under another name. */
 const RENAMED = { 'CHANGELOG.md': 'NEWS.gz', LICENSE: 'copyright' }
 /** For development, or installed elsewhere. */
-const LEFT_OUT = ['config/dev.toml', 'config/starter.toml']
+const LEFT_OUT = ['config/dev.toml', 'config/starter.toml', 'docs/hacking.md', 'docs/decisions']
 
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node packaging/documentation.js FOLDER')
 for (const one of ['README.md', 'docs', 'config']) cpSync(one, join(folder, one), { recursive: true })
-for (const one of LEFT_OUT) rmSync(join(folder, one))
+for (const one of LEFT_OUT) rmSync(join(folder, one), { recursive: true })
 for (const file of markdownIn(folder)) {
   const text = readFileSync(file, 'utf8')
   writeFileSync(

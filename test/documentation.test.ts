@@ -21,6 +21,9 @@ function anchorsOf(file: string): string[] {
   )
 }
 
+/** Made by a build, a place on the server, or the pattern of a name. */
+const NO_SOURCE = /^(dist|build)\/|^\/|NNNN/
+
 function deadLinks(files: readonly string[]): string[] {
   return files.flatMap(file =>
     [...readFileSync(file, 'utf8').matchAll(/\]\(([^)\s]+)\)/g)]
@@ -37,9 +40,34 @@ function isAlive(file: string, target: string): boolean {
 }
 
 t.test('no link of the documentation is dead', async t => {
-  const files = ['README.md', 'CHANGELOG.md', 'docs', 'config', 'src/ARCHITECTURE.md'].flatMap(markdownIn)
+  const files = ['README.md', 'CHANGELOG.md', 'docs', 'config', 'src'].flatMap(markdownIn)
   t.ok(files.length > 15)
   t.same(deadLinks(files), [])
+})
+
+t.test('what the pages about the sources call a file or folder is there', async t => {
+  const known = ['src', 'test', 'bench', 'docs', 'config', 'systemd'].flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => join(folder, file)),
+  )
+  const isThere = (path: string) =>
+    known.some(file => {
+      const below = `/${file}`
+      return path.endsWith('/') ? below.includes(`/${path}`) : below.endsWith(`/${path}`)
+    })
+  const pages = [...markdownIn('src'), ...markdownIn('docs/decisions')]
+  t.ok(pages.length > 15)
+  const named = pages.flatMap(page =>
+    [...readFileSync(page, 'utf8').matchAll(/`(\w[\w./-]*(?:\/|\.(?:ts|js|svelte|css|html|md|toml)))`/g)].map(
+      ([, path = '']) => ({ page, path }),
+    ),
+  )
+  t.ok(named.length > 150)
+  t.same(
+    named
+      .filter(({ path }) => !NO_SOURCE.test(path) && !isThere(path))
+      .map(({ page, path }) => `${page}: ${path}`),
+    [],
+  )
 })
 
 t.test('no link of the packaged documentation is dead', async t => {

@@ -3,7 +3,7 @@
  *
  * An owner may hold as much as it leaves free: half of the total if it is alone, a third if there are two, and so on. A part is thus always
  * left for an owner that holds nothing yet, which may take all of it. The keys of an owner divide its share by the same rule. Work that has
- * to wait is served in turns: owners first, then the keys of an owner. `src/ARCHITECTURE.md` lists the resources.
+ * to wait is served in turns: owners first, then the keys of an owner. `fair-shares.md` lists the resources.
  *
  * Pure; memory is proportional to what is held or waiting.
  */

@@ -1,5 +1,5 @@
 /**
- * Each bounded resource that several workspaces or clients share (the table in `src/ARCHITECTURE.md`): while one of them takes all it can
+ * Each bounded resource that several workspaces or clients share (the table in `src/core/fair-shares.md`): while one of them takes all it can
  * get, with as many keys or addresses as it likes, what others ask for is answered.
  */
 import t, { type Test } from 'tap'
