@@ -80,7 +80,7 @@ node_modules/.tap-built: node_modules/.installed
 build: dist/.built ## compile to dist/
 
 run: dist/.built ## install, build and start in the foreground with config/dev.toml (no mail leaves the machine)
-	@node dist/main.js init --config config/dev.toml
+	@node dist/main.js init --config config/dev.toml --operator you@postroad.test
 	@exec node dist/main.js serve --config config/dev.toml
 
 # What the console's code may ask of the two APIs. A field that changes there is a type error here.

@@ -4,7 +4,7 @@
  * Each workspace has a sandbox with its own id, which owns the data of sandbox keys as if it were another workspace. The sandbox shares
  * the live workspace's settings, is removed and restored with it, and is never listed.
  */
-import { sql } from 'kysely'
+import { sql, type Generated, type Selectable } from 'kysely'
 import { uuidOf } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { keysetPage, type Listed, type PageOf } from '../db/listing.js'
@@ -35,6 +35,8 @@ interface WorkspaceRow {
   created_at: number
   deleted_at: number | null
   removed_by: RemovedBy | null
+  /** Of the setup checklist (`appliance/system/setup-store.ts`). */
+  setup_dismissed_at: Generated<number | null>
 }
 
 interface SandboxRow {
@@ -299,7 +301,7 @@ function removedByOf({ removed_by: removedBy }: Pick<WorkspaceRow, 'removed_by'>
 
 function settingsToRow(
   settings: WorkspaceSettings,
-): Omit<WorkspaceRow, 'id' | 'created_at' | 'deleted_at' | 'removed_by'> {
+): Omit<Selectable<WorkspaceRow>, 'id' | 'created_at' | 'deleted_at' | 'removed_by' | 'setup_dismissed_at'> {
   return {
     name: settings.name,
     default_from_email: settings.defaultFromEmail,
@@ -322,7 +324,7 @@ function settingsToRow(
   }
 }
 
-function fromRow(row: WorkspaceRow): Workspace {
+function fromRow(row: Selectable<WorkspaceRow>): Workspace {
   const { liveId: _, ...workspace } = actingFromRow(row, row.id)
   return workspace
 }
@@ -331,7 +333,7 @@ function fromRow(row: WorkspaceRow): Workspace {
  * A literal rather than a spread: every object then has the same hidden class, which keeps the functions that read them on the send
  * path optimised.
  */
-function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
+function actingFromRow(row: Selectable<WorkspaceRow>, id: string): ActingWorkspace {
   return {
     id,
     liveId: row.id,

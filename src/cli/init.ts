@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { createKey, DEFAULT_KEY_LIMITS } from '../accounts/keys.js'
 import { createWorkspace } from '../accounts/workspace-settings.js'
-import { listOperators } from '../accounts/operators/operator-store.js'
-import { createOperator } from '../accounts/operators/operators.js'
+import { listOperators, type Operator } from '../accounts/operators/operator-store.js'
+import { createOperator, resetOperator } from '../accounts/operators/operators.js'
 import { signInUrl } from '../accounts/operators/links.js'
 import { listWorkspaces, type Workspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance/appliance.js'
@@ -55,11 +55,14 @@ export function initCommand(program: Command, context: CliContext): void {
 const OLDER_TEXT =
   'The database has the schema of an older version: `postroad serve` upgrades it, or `postroad migrate`.'
 
+const CONSOLE_TEXT = 'For the console: `postroad init --operator you@example.com` prints a link to open.'
+
 async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
   const user = shellOperator(shellUser(context))
   const { json, text } = await initWorkspace(appliance, user, options)
   if (options.operator === undefined) {
-    printResult(context, options, json, () => text)
+    const [operator] = await listOperators(appliance.database.reader)
+    printResult(context, options, json, () => (operator ? text : `${text}\n${CONSOLE_TEXT}`))
     return
   }
   const owner = await initOperator(appliance, user, options.operator)
@@ -100,18 +103,20 @@ async function initWorkspace(
 async function initOperator(appliance: Appliance, user: OperatorPrincipal, email: string): Promise<Made> {
   const { database, config, world } = appliance
   const [existing] = await listOperators(database.reader)
+  const parts = { ...appliance, ...world }
+  // Whoever lost the link before it was used gets another one.
+  if (existing?.email === email.toLowerCase() && existing.lastSignInAt === null)
+    return madeOperator(config, await resetOperator(parts, existing.id, user))
   if (existing)
     return {
       json: { operator: { id: existing.id, email: existing.email }, link: null, link_token: null },
       text: `There is an operator already: ${existing.email}. For another link: postroad operator reset ${existing.email}`,
     }
   const grant = { workspaceId: ALL_WORKSPACES, role: 'owner' } as const
-  const { operator, link } = await createOperator(
-    { ...appliance, ...world },
-    { email, grant },
-    'sign_in',
-    user,
-  )
+  return madeOperator(config, await createOperator(parts, { email, grant }, 'sign_in', user))
+}
+
+function madeOperator(config: Config, { operator, link }: { operator: Operator; link: string }): Made {
   const url = signInUrl(config.publicUrl, link)
   return {
     json: { operator: { id: operator.id, email: operator.email }, link: url, link_token: link },

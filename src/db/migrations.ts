@@ -11,6 +11,7 @@ import { up as lastSent } from './migrations/0007-last-sent.js'
 import { up as attributes } from './migrations/0008-attributes.js'
 import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
 import { up as publishedNames } from './migrations/0010-published-names.js'
+import { up as setupDismissed } from './migrations/0011-setup-dismissed.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -31,4 +32,5 @@ export const MIGRATIONS: Migrations = {
   '0008-attributes': attributes,
   '0009-campaign-waits': campaignWaits,
   '0010-published-names': publishedNames,
+  '0011-setup-dismissed': setupDismissed,
 }

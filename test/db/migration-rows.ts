@@ -989,4 +989,5 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       published_names: [{ node: 'mx.example.net', purpose: 'reports', name: 'mx.example.net', used_at: T }],
     },
   },
+  '0011-setup-dismissed': { become: { workspaces: [{ setup_dismissed_at: T }] } },
 }

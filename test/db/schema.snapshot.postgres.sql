@@ -1324,7 +1324,8 @@ create table workspaces (
   utm_campaign text,
   created_at bigint not null,
   deleted_at bigint,
-  removed_by text
+  removed_by text,
+  setup_dismissed_at bigint
 );
 
 create table write_trials (

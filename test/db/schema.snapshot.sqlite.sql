@@ -1568,7 +1568,7 @@ CREATE TABLE workspaces (
     utm_campaign text,
     created_at bigint not null,
     deleted_at bigint
-  , removed_by text);
+  , removed_by text, setup_dismissed_at bigint);
 
 CREATE TABLE write_trials (
     id integer primary key,

@@ -71,6 +71,11 @@ export class DoctorRuns {
     return run
   }
 
+  /** The running or last examination; undefined if none was started. */
+  latest(): Run | undefined {
+    return this.last
+  }
+
   /** @param id or `latest` @throws AppError not_found */
   get(id: string): Run {
     if (this.last && [this.last.id, 'latest'].includes(id)) return this.last

@@ -9,6 +9,7 @@ import { configurationRoutes, type ConfigurationParts } from './configuration-ro
 import { doctorRoutes, DoctorRuns, type DoctorParts } from './doctor-routes.js'
 import { jobRoutes, type JobParts } from './job-routes.js'
 import { nodeRoutes, type NodeParts } from './node-routes.js'
+import { setupRoutes, type SetupParts } from './setup-routes.js'
 
 type SystemParts = JobParts &
   NodeParts &
@@ -16,7 +17,8 @@ type SystemParts = JobParts &
   DoctorParts &
   BackupParts &
   BackupRouteParts &
-  CertificateParts
+  CertificateParts &
+  SetupParts
 
 const SECTION = table(
   {
@@ -65,6 +67,7 @@ export const system = resource({
         ...nodeRoutes(parts),
         ...backupRoutes(backups, parts),
         ...certificateRoutes(parts),
+        ...setupRoutes(doctor, parts),
       ],
       jobs:
         schedule === undefined ? [] : [{ name: 'backup', schedule, run: stopping => backups.make(stopping) }],

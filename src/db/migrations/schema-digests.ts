@@ -286,4 +286,7 @@ bbf903159efc 0854e681caa8 table webhook_attempts
   '0010-published-names': `
 45a0a3719bae d9cb4bdc0bf2 table published_names
 `,
+  '0011-setup-dismissed': `
+5b70a3713aad 0fa1e7d3477f table workspaces
+`,
 }
