@@ -61,5 +61,8 @@ export const MIGRATION_NOTES: Readonly<Record<string, MigrationNote>> = {
     touches: [{ table: 'campaigns', microseconds: 2, octets: 20 }],
   },
   '0010-published-names': { does: 'Adds the names that nodes have published.', touches: [] },
-  '0011-setup-dismissed': { does: 'Adds to workspaces whether their setup checklist was dismissed.', touches: [] },
+  '0011-setup-dismissed': {
+    does: 'Adds to workspaces whether their setup checklist was dismissed.',
+    touches: [],
+  },
 }

@@ -57,7 +57,9 @@ t.test('the first email is a request that is accepted as it stands, in each lang
   for (const { code } of samples as { code: string }[]) t.match(code, 'POSTROAD_KEY')
   const curl = (samples as { language: string; code: string }[]).find(({ language }) => language === 'curl')
   const json = /-d '(?<json>.*)'/s.exec(curl?.code ?? '')?.groups?.['json'] ?? ''
-  const { status } = await postroad.post('/api/v1/email/send', JSON.parse(json), { key: await postroad.makeKey() })
+  const { status } = await postroad.post('/api/v1/email/send', JSON.parse(json), {
+    key: await postroad.makeKey(),
+  })
   t.equal(status, 200)
 })
 
@@ -77,14 +79,17 @@ t.test('a dismissed checklist stays dismissed until it is shown again', async t 
   t.match(await postroad.get(unknown, { key }), { status: 404 })
 })
 
-t.test('what other hosts see of the server is a step for operators of the appliance, as the doctor found it', async t => {
-  const { postroad, steps } = await open(t, { POSTROAD_MTA_CAPTURE: 'false' })
-  const ended = await until('the checks to end', async () => {
-    await postroad.clock.advance(2_000)
-    const delivery = (await steps()).find(({ name }) => name === 'delivery')
-    return delivery?.problems.includes('dns.ptr') === true ? delivery : undefined
-  })
-  t.match(ended, { done: false })
-  const only = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }])
-  t.notOk((await steps(only)).some(({ name }) => name === 'delivery'))
-})
+t.test(
+  'what other hosts see of the server is a step for operators of the appliance, as the doctor found it',
+  async t => {
+    const { postroad, steps } = await open(t, { POSTROAD_MTA_CAPTURE: 'false' })
+    const ended = await until('the checks to end', async () => {
+      await postroad.clock.advance(2_000)
+      const delivery = (await steps()).find(({ name }) => name === 'delivery')
+      return delivery?.problems.includes('dns.ptr') === true ? delivery : undefined
+    })
+    t.match(ended, { done: false })
+    const only = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }])
+    t.notOk((await steps(only)).some(({ name }) => name === 'delivery'))
+  },
+)

@@ -60,13 +60,29 @@ const SetupSchema = Type.Object(
         title: Type.String(),
         code: Type.String(),
       }),
-      { description: 'A request that sends a first email, as programs. They read the API key from `POSTROAD_KEY`.' },
+      {
+        description:
+          'A request that sends a first email, as programs. They read the API key from `POSTROAD_KEY`.',
+      },
     ),
   },
   { title: 'Setup' },
 )
 type Setup = Static<typeof SetupSchema>
 type Step = Static<typeof StepSchema>
+
+const EXAMPLE: Setup = {
+  dismissed_at: null,
+  steps: [
+    step('company', true),
+    step('sender', true, { detail: 'shop.example' }),
+    step('delivery', false, { problems: ['dns.ptr'] }),
+    step('mail', false),
+    step('contacts', false),
+    step('campaign', false),
+  ],
+  first_email: firstEmail('https://mail.example.net', 'shop.example', 'ann@example.com').slice(0, 1),
+}
 
 const Params = Type.Object({ workspaceId: Type.String({ maxLength: 64 }) })
 
@@ -79,7 +95,11 @@ export function setupRoutes(doctor: DoctorRuns, { database, clock, config }: Set
     return {
       dismissed_at: isoTimeOrNull(facts.dismissedAt),
       steps: stepsOf(facts, seesDelivery ? [deliveryStep(doctor)] : []),
-      first_email: firstEmail(publicUrl, facts.verifiedDomain, mta.capture ? 'ann@example.com' : operator.email),
+      first_email: firstEmail(
+        publicUrl,
+        facts.verifiedDomain,
+        mta.capture ? 'ann@example.com' : operator.email,
+      ),
     }
   }
   return [
@@ -90,9 +110,11 @@ export function setupRoutes(doctor: DoctorRuns, { database, clock, config }: Set
       operationId: 'getSetup',
       chapter: 'Workspaces',
       summary: 'Get the setup checklist of a workspace.',
-      description: 'If the doctor has not examined the appliance since it started, an examination is started.',
+      description:
+        'If the doctor has not examined the appliance since it started, an examination is started.',
       params: Params,
       response: SetupSchema,
+      exampleAnswer: EXAMPLE,
       handle: async ({ operator, params }) => answer(operator, params.workspaceId),
     }),
     adminRoute({
@@ -103,9 +125,13 @@ export function setupRoutes(doctor: DoctorRuns, { database, clock, config }: Set
       chapter: 'Workspaces',
       summary: 'Dismiss the setup checklist of a workspace, or show it again.',
       params: Params,
-      body: Type.Object({ dismissed: Type.Boolean() }, { additionalProperties: false, title: 'SetupChanges' }),
+      body: Type.Object(
+        { dismissed: Type.Boolean() },
+        { additionalProperties: false, title: 'SetupChanges' },
+      ),
       example: { dismissed: true },
       response: SetupSchema,
+      exampleAnswer: EXAMPLE,
       async handle({ operator, params, body }) {
         await database.write(tx =>
           setSetupDismissed(tx.db, params.workspaceId, body.dismissed ? clock.now() : null),

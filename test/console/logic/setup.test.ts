@@ -1,6 +1,12 @@
 /** The setup checklist of the console: when it is shown, which step is open, where steps lead. */
 import t from 'tap'
-import { checkPoll, isShown, nextStep, placeOf, type Step } from '../../../src/console/web/screens/overview/setup'
+import {
+  checkPoll,
+  isShown,
+  nextStep,
+  placeOf,
+  type Step,
+} from '../../../src/console/web/screens/overview/setup'
 
 const step = (name: Step['name'], more: Partial<Step> = {}): Step => ({
   name,
@@ -11,13 +17,16 @@ const step = (name: Step['name'], more: Partial<Step> = {}): Step => ({
   ...more,
 })
 
-t.test('the checklist is shown until it is done or dismissed, and opens the first step to be done', async t => {
-  const steps = [step('company', { done: true }), step('sender'), step('mail')]
-  t.equal(nextStep(steps), 'sender')
-  t.ok(isShown({ dismissed_at: null, steps }))
-  t.notOk(isShown({ dismissed_at: '2026-01-01T00:00:00.000Z', steps }))
-  t.notOk(isShown({ dismissed_at: null, steps: steps.map(one => ({ ...one, done: true })) }))
-})
+t.test(
+  'the checklist is shown until it is done or dismissed, and opens the first step to be done',
+  async t => {
+    const steps = [step('company', { done: true }), step('sender'), step('mail')]
+    t.equal(nextStep(steps), 'sender')
+    t.ok(isShown({ dismissed_at: null, steps }))
+    t.notOk(isShown({ dismissed_at: '2026-01-01T00:00:00.000Z', steps }))
+    t.notOk(isShown({ dismissed_at: null, steps: steps.map(one => ({ ...one, done: true })) }))
+  },
+)
 
 t.test('a step leads to where it is done, or to what came of it', async t => {
   const place = (one: Step) => placeOf(one, 'w')

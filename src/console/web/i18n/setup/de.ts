@@ -6,7 +6,8 @@ export const setup: typeof texts = {
     title: 'Einrichten',
     intro: (done, all) => `${done} von ${all} Schritten sind erledigt. Jeder wird von selbst abgehakt.`,
     dismiss: 'Ausblenden',
-    dismissed: 'Die Liste ist ausgeblendet. In den Einstellungen des Arbeitsbereichs lässt sie sich wieder zeigen.',
+    dismissed:
+      'Die Liste ist ausgeblendet. In den Einstellungen des Arbeitsbereichs lässt sie sich wieder zeigen.',
     show: 'Einrichtungsliste zeigen',
     allDone: 'Alle Schritte der Liste sind erledigt.',
     done: 'Erledigt',

@@ -8,7 +8,10 @@ export type Step = Setup['steps'][number]
 const CHECK_POLL_MS = 2_000
 
 /** Until it is dismissed, or there is nothing left to do. */
-export function isShown({ dismissed_at: dismissedAt, steps }: Pick<Setup, 'dismissed_at' | 'steps'>): boolean {
+export function isShown({
+  dismissed_at: dismissedAt,
+  steps,
+}: Pick<Setup, 'dismissed_at' | 'steps'>): boolean {
   return dismissedAt === null && steps.some(({ done }) => !done)
 }
 
