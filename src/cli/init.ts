@@ -7,7 +7,7 @@ import type { Command } from 'commander'
 import { createKey, DEFAULT_KEY_LIMITS } from '../accounts/keys.js'
 import { createWorkspace } from '../accounts/workspace-settings.js'
 import { listOperators, type Operator } from '../accounts/operators/operator-store.js'
-import { createOperator, resetOperator } from '../accounts/operators/operators.js'
+import { createOperator, renewFirstLink } from '../accounts/operators/operators.js'
 import { signInUrl } from '../accounts/operators/links.js'
 import { listWorkspaces, type Workspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance/appliance.js'
@@ -104,9 +104,11 @@ async function initOperator(appliance: Appliance, user: OperatorPrincipal, email
   const { database, config, world } = appliance
   const [existing] = await listOperators(database.reader)
   const parts = { ...appliance, ...world }
-  // Whoever lost the link before it was used gets another one.
-  if (existing?.email === email.toLowerCase() && existing.lastSignInAt === null)
-    return madeOperator(config, await resetOperator(parts, existing.id, user))
+  if (existing?.email === email.toLowerCase()) {
+    // Whoever lost the link before it was used gets another one.
+    const link = await renewFirstLink(parts, existing.id)
+    if (link !== undefined) return madeOperator(config, { operator: existing, link })
+  }
   if (existing)
     return {
       json: { operator: { id: existing.id, email: existing.email }, link: null, link_token: null },

@@ -24,6 +24,25 @@ t.test('init prints a one-time link for the first owner, once', async t => {
   t.match(await install(t).run('init', '--operator', 'nobody'), { status: 1, err: /not an email address/ })
 })
 
+t.test('init prints another link while nobody has signed in, and the first no longer works', async t => {
+  const postroad = await openTestAppliance(t)
+  const init = () => postroad.json<{ link_token: string | null }>('init', '--operator', 'Ann@example.com')
+  const signIn = (token: string | null) => openBrowser(postroad).ask('POST', '/session/link', { token })
+  const lost = await init()
+  const { link_token: link } = await init()
+  t.notOk(lost.link_token === link)
+  t.match(await signIn(lost.link_token), { status: 401 })
+  t.match(await signIn(link), { status: 200 })
+  t.match(await init(), { link_token: null }, 'an account in use keeps what it signs in with')
+})
+
+t.test('init says where links to the console come from, until there is an account', async t => {
+  const postroad = install(t)
+  t.match((await postroad.run('init')).out, 'postroad init --operator you@example.com')
+  await postroad.json('init', '--operator', 'ann@example.com')
+  t.notMatch((await postroad.run('init')).out, '--operator')
+})
+
 t.test('operators are managed without a server', async t => {
   const postroad = await initialise(t)
   const owner = await postroad.run('operator', 'add', 'ann@example.com', '--role', 'owner')

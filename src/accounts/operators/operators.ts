@@ -90,6 +90,20 @@ export async function createOperator(
   return create(parts, wanted, acting, (tx, { id }) => addLink(parts, tx, id, kind))
 }
 
+/**
+ * Another link for an account that nobody has signed in to, instead of its first one.
+ *
+ * @returns its token; undefined if somebody has signed in, or the account is gone
+ */
+export async function renewFirstLink(parts: OperatorParts, id: string): Promise<string | undefined> {
+  return parts.database.write(async tx => {
+    const operator = await findOperator(tx.db, { id })
+    if (operator?.lastSignInAt !== null) return undefined
+    await deleteLinks(tx.db, id)
+    return addLink(parts, tx, id, 'sign_in')
+  })
+}
+
 /** As `createOperator`; only the mailbox gets the link. @throws AppError rate_limited as well */
 export async function createOperatorByMail(
   parts: OperatorParts & LinkMail,
