@@ -7,11 +7,11 @@
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import { readName } from '../core/names.js'
-import type { NewId } from '../core/ids.js'
 import { TtlCache } from '../core/ttl-cache.js'
 import { watchOf } from '../db/changes.js'
 import type { Database } from '../db/database.js'
 import type { Actor } from '../core/actor.js'
+import type { Services } from '../db/services.js'
 import { recordActivity, type Changes } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/time/clock.js'
@@ -51,12 +51,7 @@ export interface NewKey {
 
 export const DEFAULT_KEY_LIMITS = { rateLimit: 100, emailRateLimit: 100 }
 
-export interface KeyParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
-}
+export type KeyParts = Pick<Services, 'database' | 'clock' | 'random' | 'newId'>
 
 /**
  * @returns the row and the plain key, which is shown once and never stored

@@ -7,16 +7,16 @@ import Type, { type Static } from 'typebox'
 import type { Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
 import { readName, readOptionalName } from '../core/names.js'
-import { isUuid, type NewId } from '../core/ids.js'
+import { isUuid } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
-import type { Database, Queries, Tx } from '../db/database.js'
+import type { Queries, Tx } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { recordActivity, type Activity } from '../events/activity-store.js'
 import { settingsChanges } from '../events/settings-changes.js'
 import { etagOf, type Precondition } from '../http/preconditions.js'
 import { validator } from '../http/validate.js'
 import { parseAddress, trimAddress } from '../mail/address.js'
 import { hasHeaderBreak } from '../mail/mime/write-header-field.js'
-import type { Clock } from '../world/time/clock.js'
 import {
   findWorkspace,
   findWorkspaceByName,
@@ -79,10 +79,7 @@ const checkSettings = validator(Settings, 'settings')
 
 const { name: _, ...DEFAULT_SETTINGS } = toSettings({ ...NEW_WORKSPACE, name: '' })
 
-export interface WorkspaceParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface WorkspaceParts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   /** Holds all queued mail of the workspace. @param by who may release it @returns messages held */
   readonly holdWorkspaceMail: (workspaceId: string, by: RemovedBy) => Promise<number>
 }

@@ -6,15 +6,12 @@
  */
 import { describeError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
+import type { Services } from '../db/services.js'
 import type { Job } from '../scheduler/scheduler.js'
-import type { Clock } from '../world/time/clock.js'
-import type { Log } from '../world/log.js'
 import type { TlsCertificate } from '../world/tls/tls-certificate.js'
 import { certificateStanding } from './standing.js'
 
-export interface WatchParts {
-  readonly clock: Clock
-  readonly log: Log
+export interface WatchParts extends Pick<Services, 'clock' | 'log'> {
   readonly certificate: TlsCertificate
 }
 

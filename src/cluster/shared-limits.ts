@@ -10,14 +10,12 @@
  */
 import { createHash } from 'node:crypto'
 import { describeError } from '../core/errors.js'
+import type { Services } from '../db/services.js'
 import { SlidingWindow, type WindowState } from '../http/sliding-window.js'
-import type { Log } from '../world/log.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Asked, Drawn } from './limit-use-store.js'
 
-export interface SharedLimitParts {
-  readonly clock: Clock
-  readonly log: Log
+export interface SharedLimitParts extends Pick<Services, 'clock' | 'log'> {
   /** Nodes that share the database, this one included. */
   readonly nodes: () => number
   readonly draw: (nodes: number, asked: readonly Asked[]) => Promise<readonly Drawn[]>

@@ -8,11 +8,11 @@ import { sql, type Generated, type Selectable } from 'kysely'
 import type { Actor } from '../core/actor.js'
 import { given } from '../core/given.js'
 import { APPLIANCE } from '../core/owner.js'
-import type { Database, Queries, Tx } from '../db/database.js'
+import type { Queries, Tx } from '../db/database.js'
 import { likeText } from '../db/folded-words.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
-import type { Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
 
 interface ActivityRow {
   seq: Generated<number>
@@ -76,7 +76,7 @@ export async function recordActivity(tx: Tx, activity: Activity): Promise<void> 
 
 /** Records an action on the appliance in a transaction of its own, for actions that change no rows. */
 export async function recordAction(
-  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  { database, clock }: Pick<Services, 'database' | 'clock'>,
   actor: Actor,
   action: Activity['action'],
   subject: string,

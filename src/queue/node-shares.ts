@@ -12,8 +12,8 @@
 import { describeError } from '../core/errors.js'
 import type { Membership } from '../cluster/membership.js'
 import type { Queries } from '../db/database.js'
-import type { Log } from '../world/log.js'
-import type { Clock, Timer } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
+import type { Timer } from '../world/time/clock.js'
 import type { SiteFacts } from './delivery-agent.js'
 import type { Schedule } from './pacing/schedule.js'
 import type { SiteLimits } from './pacing/site-pace.js'
@@ -21,11 +21,9 @@ import { firstShare, shareOfSite } from './pacing/site-share.js'
 import type { LanePart } from './due-store.js'
 import { countDue, findSiteUses, findSplits, putSplit, writeSiteUses } from './site-share-store.js'
 
-export interface NodeSharesParts {
+export interface NodeSharesParts extends Pick<Services, 'clock' | 'log'> {
   /** `Database.shared`. */
   readonly database: Queries
-  readonly clock: Clock
-  readonly log: Log
   readonly membership: Pick<Membership, 'nodeId' | 'deliveringCount' | 'owns' | 'partsOf'>
 }
 

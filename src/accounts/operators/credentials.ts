@@ -3,8 +3,8 @@ import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { readName } from '../../core/names.js'
 import { APPLIANCE } from '../../core/owner.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
 import { OPERATOR_TOKEN_PREFIX, type OperatorPrincipal } from '../../http/operator.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -37,11 +37,7 @@ import {
 
 const MAX_TOKENS = 100
 
-export interface CredentialParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
+export interface CredentialParts extends Pick<Services, 'database' | 'clock' | 'random' | 'newId'> {
   readonly box: SecretBox
   readonly passwords: Passwords
 }

@@ -9,13 +9,14 @@
  * deletes. Imports under way drop the person's rows; their files are deleted when they end. Fails: as the database does.
  */
 import { eraseFromImports } from '../../audience/transfer/import-store.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
 import type { Actor } from '../../core/actor.js'
 import { APPLIANCE } from '../../core/owner.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { recordTransitions } from '../../messages/message-history.js'
-import { nextTurn, type Clock } from '../../world/time/clock.js'
+import { nextTurn } from '../../world/time/clock.js'
 import { eraseInboundMails, eraseMentions, rewriteOthers } from './erase-mentions.js'
 import { hashOf, readErased, registerErased } from './erased-register.js'
 import {
@@ -45,9 +46,7 @@ import { addressesIn, withoutAddress } from './person-words.js'
 import { Pieces, ROWS_AT_ONCE } from './pieces.js'
 import { REWRITTEN, searched, withoutAddressee } from './rewrite-store.js'
 
-export interface ErasureParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface ErasureParts extends Pick<Services, 'database' | 'clock'> {
   readonly dataDir: string
 }
 

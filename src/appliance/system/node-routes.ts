@@ -8,18 +8,15 @@ import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { APPLIANCE } from '../../core/owner.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { Id, Moment } from '../../http/answer/answer-fields.js'
 import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
-import type { Clock } from '../../world/time/clock.js'
 
-export interface NodeParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type NodeParts = Pick<Services, 'database' | 'clock'>
 
 const NodeSchema = Type.Object(
   {

@@ -7,14 +7,14 @@
  */
 import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
-import { isUuid, type NewId } from '../../core/ids.js'
+import { isUuid } from '../../core/ids.js'
 import { formatSize } from '../../core/units.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
 import type { MemoryBudget } from '../../http/memory-budget.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
-import type { Clock } from '../../world/time/clock.js'
 import { findTemplatesWith } from '../templates/template-store.js'
 import {
   findImage,
@@ -30,13 +30,7 @@ import type { ImageThread } from './resizing/image-thread.js'
 import type { PreparedImage } from './resizing/prepare-image.js'
 import { pathOf } from './served-images.js'
 
-export interface MediaParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
-  /** Without a trailing slash. */
-  readonly publicUrl: string
-}
+export type MediaParts = Pick<Services, 'database' | 'clock' | 'newId' | 'publicUrl'>
 
 export interface MediaLimits {
   /** Octets of a file. */

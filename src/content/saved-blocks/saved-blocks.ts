@@ -7,12 +7,12 @@
  */
 import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
-import { isUuid, type NewId } from '../../core/ids.js'
+import { isUuid } from '../../core/ids.js'
 import { formatSize } from '../../core/units.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { Structure } from '../blocks/read-structure.js'
 import type { RenderQueue } from '../rendering/render-queue.js'
 import { readContent, readGivenStructure, requireParsableHtml } from '../templates/read-content.js'
@@ -25,10 +25,7 @@ import {
   type SavedBlock,
 } from './saved-block-store.js'
 
-export interface SavedBlockParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface SavedBlockParts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   readonly renderQueue: RenderQueue
 }
 
