@@ -42,21 +42,28 @@ type Value = string | number | boolean | null
 /** Settings before and after the action, by name. */
 export type Changes = Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
 
-export interface Activity {
+/** Who acts, and in which workspace; a `Principal` is one. */
+export interface WorkspaceActor {
   readonly workspaceId: string
   readonly actor: Actor
+}
+
+export interface Activity {
   /** E.g. `domain.added`. */
   readonly action: `${string}.${string}`
   /** Human-readable object of the action: a domain, an address, the name of a key. */
   readonly subject: string
   readonly details?: Readonly<Record<string, Value>>
   readonly changes?: Changes
-  /** Ms since epoch UTC. */
-  readonly createdAt: number
 }
 
-export async function recordActivity(tx: Tx, activity: Activity): Promise<void> {
-  const { workspaceId, actor, action, subject, details = {}, changes = {}, createdAt } = activity
+/** @param createdAt ms since epoch UTC */
+export async function recordActivity(
+  tx: Tx,
+  { workspaceId, actor }: WorkspaceActor,
+  createdAt: number,
+  { action, subject, details = {}, changes = {} }: Activity,
+): Promise<void> {
   await tx.db
     .insertInto('activities')
     .values({
@@ -82,12 +89,14 @@ export async function recordAction(
   subject: string,
 ): Promise<void> {
   await database.write(tx =>
-    recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, createdAt: clock.now() }),
+    recordActivity(tx, { workspaceId: APPLIANCE, actor }, clock.now(), { action, subject }),
   )
 }
 
-export interface RecordedActivity extends Required<Activity> {
+export interface RecordedActivity extends WorkspaceActor, Required<Activity> {
   readonly id: number
+  /** Ms since epoch UTC. */
+  readonly createdAt: number
 }
 
 /** All given conditions must match. */

@@ -255,5 +255,5 @@ async function record(
   details: NonNullable<Activity['details']> = {},
 ): Promise<void> {
   const createdAt = clock.now()
-  await recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, details, createdAt })
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor }, createdAt, { action, subject, details })
 }

@@ -214,5 +214,5 @@ async function record(
   createdAt: number,
 ): Promise<void> {
   const details = { role, invited_by: invitedBy }
-  await recordActivity(tx, { workspaceId, actor, action, subject, details, createdAt })
+  await recordActivity(tx, { workspaceId, actor }, createdAt, { action, subject, details })
 }

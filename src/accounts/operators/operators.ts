@@ -340,7 +340,7 @@ async function record(
   workspaceId = recordedAt(operator),
 ): Promise<void> {
   const subject = operator.email
-  await recordActivity(tx, { workspaceId, actor, action, subject, details, createdAt: clock.now() })
+  await recordActivity(tx, { workspaceId, actor }, clock.now(), { action, subject, details })
 }
 
 /** The operator that an act on the whole account is about. @throws AppError not_found, forbidden */

@@ -317,13 +317,10 @@ async function record(
   name: string,
 ): Promise<void> {
   const details = { name }
-  await recordActivity(tx, {
-    workspaceId: APPLIANCE,
-    actor,
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor }, clock.now(), {
     action,
     subject: email,
     details,
-    createdAt: clock.now(),
   })
 }
 

@@ -231,14 +231,15 @@ export async function openSession(
   await insertSession(tx.db, session)
   if (!isPending) {
     await updateOperator(tx.db, operator.id, { lastSignInAt: now })
-    await recordActivity(tx, {
-      workspaceId: APPLIANCE,
-      actor: { type: 'operator', id: operator.id, name: operator.email, peer: client.peer },
-      action: 'operator.signed_in',
-      subject: operator.email,
-      details: { method },
-      createdAt: now,
-    })
+    await recordActivity(
+      tx,
+      {
+        workspaceId: APPLIANCE,
+        actor: { type: 'operator', id: operator.id, name: operator.email, peer: client.peer },
+      },
+      now,
+      { action: 'operator.signed_in', subject: operator.email, details: { method } },
+    )
   }
   return token
 }

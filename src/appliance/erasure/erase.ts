@@ -71,12 +71,9 @@ export async function erasePerson(
   registerErased(dataDir, workspaceId, email, clock.now())
   const counts = await eraseEverywhere(parts, email, workspaceId)
   await database.write(tx =>
-    recordActivity(tx, {
-      workspaceId: workspaceId ?? APPLIANCE,
-      actor,
+    recordActivity(tx, { workspaceId: workspaceId ?? APPLIANCE, actor }, clock.now(), {
       action: 'contact.erased',
       subject: `sha256:${hashOf(email).slice(0, 16)}`,
-      createdAt: clock.now(),
     }),
   )
   return counts

@@ -125,7 +125,7 @@ async function drain({ database, clock }: NodeParts, actor: Actor, name: string)
     const running = await isRunning(tx.db, name)
     if (!running && !(await isDrained(tx.db, name))) throw unknownNode(name)
     if (await insertDrain(tx.db, name, clock.now())) {
-      await noteChange(tx, { actor, action: 'node.drained', subject: name, createdAt: clock.now() })
+      await noteChange(tx, actor, clock.now(), { action: 'node.drained', subject: name })
     }
     return { name, drained: true, running }
   })
@@ -136,7 +136,7 @@ async function resume({ database, clock }: NodeParts, actor: Actor, name: string
   return database.write(async tx => {
     const running = await isRunning(tx.db, name)
     if (await deleteDrain(tx.db, name)) {
-      await noteChange(tx, { actor, action: 'node.resumed', subject: name, createdAt: clock.now() })
+      await noteChange(tx, actor, clock.now(), { action: 'node.resumed', subject: name })
     } else {
       if (!running) throw unknownNode(name)
       throw new AppError('conflict', `node ${name} is not drained`)
@@ -145,8 +145,8 @@ async function resume({ database, clock }: NodeParts, actor: Actor, name: string
   })
 }
 
-async function noteChange(tx: Tx, activity: Omit<Activity, 'workspaceId'>): Promise<void> {
-  await recordActivity(tx, { workspaceId: APPLIANCE, ...activity })
+async function noteChange(tx: Tx, actor: Actor, now: number, activity: Activity): Promise<void> {
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor }, now, activity)
   tx.changed('nodes')
 }
 

@@ -182,13 +182,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
         }
         await database.write(async tx => {
           await insertForm(tx.db, form)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
-            action: 'form.created',
-            subject: form.name,
-            createdAt: now,
-          })
+          await recordActivity(tx, principal, now, { action: 'form.created', subject: form.name })
         })
         return tagged(form, isSandbox, publicUrl)
       },
@@ -222,14 +216,11 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           const after: Form = { ...before, ...content, ...lists, updatedAt: clock.now() }
           await updateForm(tx.db, after)
           const shown = (one: Form) => formToApi(one, isSandbox, '')
-          await recordActivity(tx, {
-            workspaceId,
-            actor,
+          await recordActivity(tx, { workspaceId, actor }, after.updatedAt, {
             action: 'form.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(shown(before), shown(after), ['updated_at']),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -255,13 +246,10 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           precondition?.check(formEtag(form))
           const now = clock.now()
           await markFormDeleted(tx.db, form.id, now)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'form.deleted',
             subject: form.name,
             details: { id: form.id },
-            createdAt: now,
           })
           return DONE
         }),
@@ -285,13 +273,10 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           if (!(await restoreForm(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
             throw notDeleted('form')
           const restored = await requireForm(tx.db, workspaceId, params.id)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'form.restored',
             subject: restored.name,
             details: { id: restored.id },
-            createdAt: now,
           })
           return restored
         })

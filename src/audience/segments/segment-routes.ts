@@ -133,13 +133,7 @@ export function segmentRoutes({
           await checkConditions(tx.db, workspaceId, conditions)
           refuseMoreThan(MAX_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
           await insertSegment(tx.db, segment)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
-            action: 'segment.created',
-            subject: segment.name,
-            createdAt: now,
-          })
+          await recordActivity(tx, principal, now, { action: 'segment.created', subject: segment.name })
         })
         return new Tagged(await shown(segment, isSandbox), segmentEtag(segment))
       },
@@ -187,16 +181,13 @@ export function segmentRoutes({
             updatedAt: clock.now(),
           }
           await updateSegment(tx.db, after)
-          await recordActivity(tx, {
-            workspaceId: principal.workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, after.updatedAt, {
             action: 'segment.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(segmentToApi(before, isSandbox), segmentToApi(after, isSandbox), [
               'updated_at',
             ]),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -226,13 +217,10 @@ export function segmentRoutes({
           precondition?.check(segmentEtag(segment))
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'segment', ...segment })
           await markSegmentDeleted(tx.db, segment.id, now)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'segment.deleted',
             subject: segment.name,
             details: { id: segment.id },
-            createdAt: now,
           })
           return DONE
         }),
@@ -257,13 +245,10 @@ export function segmentRoutes({
           if (!(await restoreSegment(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
             throw notDeleted('segment')
           const restored = await requireSegment(tx.db, workspaceId, params.id)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'segment.restored',
             subject: restored.name,
             details: { id: restored.id },
-            createdAt: now,
           })
           return restored
         })

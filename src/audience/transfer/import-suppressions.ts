@@ -88,13 +88,10 @@ export async function importSuppressions(
   const result = importing.result()
   const { added, widened, known, rejected } = result
   await database.write(tx =>
-    recordActivity(tx, {
-      workspaceId: request.workspaceId,
-      actor: request.actor,
+    recordActivity(tx, request, clock.now(), {
       action: 'suppression.imported',
       subject: request.fileName,
       details: { added, widened, known, rejected },
-      createdAt: clock.now(),
     }),
   )
   return result

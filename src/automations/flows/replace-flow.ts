@@ -122,10 +122,9 @@ export async function replaceFlow(
     if (!areSameSteps || !isSameTrigger) await raiseVersion(tx.db, before.seq, now)
     const changes = settingsChanges(settingsOf(before), settingsOf(automation))
     if (!areSameSteps || Object.keys(changes).length > 0)
-      await recordFlowChange(tx, owner, automation, {
-        createdAt: now,
-        ...(Object.keys(changes).length > 0 ? { changes } : {}),
-        ...(areSameSteps ? {} : { details: { steps: 'replaced' } }),
+      await recordFlowChange(tx, owner, now, automation, {
+        changes,
+        details: areSameSteps ? {} : { steps: 'replaced' },
       })
     const fault = before.status === 'active' ? await findFlowFault(parts, tx.db, automation) : undefined
     if (fault !== undefined) throw new AppError('conflict', `the automation is active: ${fault}`)

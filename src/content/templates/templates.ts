@@ -171,12 +171,9 @@ function log(
   action: `template.${string}`,
   createdAt: number,
 ): Promise<void> {
-  return recordActivity(tx, {
-    workspaceId,
-    actor,
+  return recordActivity(tx, { workspaceId, actor }, createdAt, {
     action,
     subject: name,
     details: { id, version },
-    createdAt,
   })
 }

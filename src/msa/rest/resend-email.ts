@@ -86,13 +86,10 @@ export async function resendEmail(parts: SendParts, request: ResendRequest): Pro
       status: 200,
       value: { message_id: recipient.messageId, to: recipient.address, resent_from: message.id },
     }
-    await recordActivity(tx, {
-      workspaceId: principal.workspaceId,
-      actor: principal.actor,
+    await recordActivity(tx, principal, now, {
       action: 'email.resent',
       subject: recipient.address,
       details: { message_id: recipient.messageId, resent_from: message.id },
-      createdAt: now,
     })
     await keepAnswer(tx.db, claim, answer)
     return answer

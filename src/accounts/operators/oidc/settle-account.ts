@@ -165,7 +165,11 @@ class Acts {
     workspaceId: string,
   ): Promise<void> {
     const createdAt = this.clock.now()
-    return recordActivity(this.tx, { workspaceId, actor: this.actor, action, subject, details, createdAt })
+    return recordActivity(this.tx, { workspaceId, actor: this.actor }, createdAt, {
+      action,
+      subject,
+      details,
+    })
   }
 
   private get actor() {
