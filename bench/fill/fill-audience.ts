@@ -163,7 +163,7 @@ async function fillThings(db: Queries, workspaceId: string, at: number) {
 }
 
 /**
- * What they are in and have, and what became of their mail. List `i` has every (i + 2)nd contact: from half of all to two in a
+ * Their lists, tags and attributes, and the results of their mail. List `i` has every (i + 2)nd contact: from half of all to two in a
  * hundred. Everybody has two tags, of which the first ones are common.
  */
 async function fillFates(

@@ -197,7 +197,7 @@ async function run(
   ]
 }
 
-/** What the rows say of how fast it went, ms to seconds. */
+/** Durations from the rows, ms to seconds. */
 function factsOf(file: string, contacts: number) {
   const [requested, fixed, started, finished] = looked(
     file,

@@ -90,7 +90,7 @@ export async function createKey(
   return { row, key }
 }
 
-/** What was accepted with a key and waits for its time. Implemented by message intake. */
+/** Mail scheduled with a key. Implemented by message intake. */
 export interface ScheduledMail {
   count(key: ApiKey): Promise<number>
   /** @returns how many messages were cancelled */

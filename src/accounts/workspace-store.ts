@@ -357,7 +357,7 @@ function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
   }
 }
 
-/** What visitors of a workspace's public pages see of it. */
+/** A workspace as its public pages show it. */
 export interface PublicSender {
   readonly sender: Sender
   readonly isSandbox: boolean

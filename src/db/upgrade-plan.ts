@@ -21,7 +21,7 @@ export interface PlannedMigration {
   readonly rows: Readonly<Record<string, number>>
   /** Rough. */
   readonly estimateMs: number
-  /** What the database and its log grow by; rough. */
+  /** Growth of the database and its log; rough. */
   readonly octets: number
 }
 

@@ -65,7 +65,7 @@ export interface Inbound {
 }
 
 const FOLLOW_MS = 60_000
-/** What a published name may be for to stand behind an @. */
+/** Purposes of published names that can be the domain of an address. */
 const MAIL_PURPOSES: ReadonlySet<Purpose> = new Set(['hostname', 'reports', 'return_path'])
 
 /** Also deletes what a crash left of mail that was never accepted. */
@@ -125,7 +125,7 @@ async function readPublished({ reader }: Database): Promise<ReadonlySet<string>>
 function everyMinute(clock: Clock, follow: () => Promise<void>): () => void {
   const wait = () => {
     timer = clock.after(FOLLOW_MS, () => {
-      // What fails now is tried a minute later.
+      // A failure is retried a minute later.
       follow().catch(() => {})
       wait()
     })

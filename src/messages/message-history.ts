@@ -139,7 +139,7 @@ function reasonOf(one: Transition): SkipReason | undefined {
 
 const GIVES_UP: ReadonlySet<TransitionKind> = new Set(['failed', 'suppressed', 'withheld'])
 
-/** What was opened has been delivered, so it does not fail: it leaves the queue as delivered. */
+/** An opened message has been delivered, so it does not fail: it leaves the queue as delivered. */
 async function presume(
   tx: Tx,
   { kind, transitions }: Group,

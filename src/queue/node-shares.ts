@@ -1,5 +1,5 @@
 /**
- * What this node delivers, as one of several: its destinations, its share of each site, its part of destinations that are split.
+ * This node's share of the deliveries, as one of several nodes: its destinations, its share of each site, its part of destinations that are split.
  *
  * A destination belongs to one node (`cluster/lane-shares.ts`). If so much mail waits for it that one node is not enough, that node splits it:
  * a row, which all nodes read before it takes effect, says into how many parts, and messages belong to parts by their id. A split ends when

@@ -75,7 +75,7 @@ export class QueueManager {
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
   private readonly looks: LaneLooks
-  /** What others changed was not looked for in all lanes yet. */
+  /** Changes by others were not looked for in all lanes yet. */
   private isLookPending = false
   /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false

@@ -30,7 +30,7 @@ export interface Job {
   run(stopping: AbortSignal): Promise<void>
 }
 
-/** What a request to run a job leads to. */
+/** Results of a request to run a job. */
 export const RUN_ANSWERS = ['started', 'running', 'held', 'stopping', 'unknown'] as const
 
 export type RunAnswer = (typeof RUN_ANSWERS)[number]

@@ -1,4 +1,4 @@
-/** What operators do with their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
+/** Operators change their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
 import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { readName } from '../../core/names.js'

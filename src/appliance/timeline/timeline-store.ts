@@ -134,7 +134,7 @@ type Data = Readonly<Record<string, unknown>>
 type Loaded = Data & { readonly id: string }
 type Loader = (db: Queries, ids: readonly string[], contact: Contact) => Promise<readonly Loaded[]>
 
-/** What an entry shows, by the part of its type before the dot. */
+/** Loads the data of entries, by the part of their type before the dot. */
 const LOADERS: Readonly<Record<string, Loader>> = {
   async email(db, ids) {
     const rows = await db

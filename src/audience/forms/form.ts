@@ -1,4 +1,4 @@
-/** What a form is, the event of its submission, and what forms need from the composition root. Holds no logic. */
+/** Types of forms: a form, the event of its submission, and what forms need from the composition root. Holds no logic. */
 import type { Services } from '../../db/services.js'
 import type { OpenWindow } from '../../http/sliding-window.js'
 import type { Queries, Tx } from '../../db/database.js'

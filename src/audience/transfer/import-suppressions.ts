@@ -64,7 +64,7 @@ export interface SuppressionImportResult extends Readonly<Record<SuppressResult,
 export interface SuppressionFault {
   readonly line: number
   readonly reason: string
-  /** What the row has in the column of the address. */
+  /** The row's cell in the address column. */
   readonly value: string | null
 }
 

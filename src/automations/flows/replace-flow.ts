@@ -56,7 +56,7 @@ export interface ReadFlow {
   readonly steps: readonly Step[]
 }
 
-/** What the automation would be. Parts that are left out stay as they are stored. */
+/** The automation after the replacement. Omitted parts stay as they are stored. */
 export function readFlow(
   stored: Automation,
   storedSteps: readonly Step[],

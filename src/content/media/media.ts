@@ -258,7 +258,7 @@ async function record(
   await recordActivity(tx, acting, createdAt, { action, subject: fileName, details })
 }
 
-/** What folders and control characters of a file name say is no part of it. @returns undefined if nothing is left */
+/** Strips folders and control characters. @returns undefined if nothing is left */
 export function readFileName(text: string | undefined): string | undefined {
   const base = text
     ?.replace(/\p{Cc}/gu, '')

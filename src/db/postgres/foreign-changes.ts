@@ -1,5 +1,5 @@
 /**
- * What other nodes changed: each node notifies the others of the topics of its commits, and counts theirs.
+ * Changes by other nodes: each node notifies the others of the topics of its commits, and counts theirs.
  *
  * NOTIFY takes a lock that serialises commits, so it is sent after them, at most ten times a second and never inside a transaction. LISTEN
  * has its own connection. Notifications can be lost while it is down, so every topic also counts as changed once per interval.

@@ -22,7 +22,7 @@ import { postgresDialect, SERVER_RUN } from './postgres-dialect.js'
 import { slowPostgresDialect } from './slow-reads.js'
 import { TransactionWriter, type Turn, type WritingConnection } from './transaction-writer.js'
 
-/** What Debian 12 has and tests run on. */
+/** The version of Debian 12, which tests run on. */
 const OLDEST_SERVER = 150_000
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What many DMARC or TLS reports about a domain say together: by day, by source of mail, by reporter.
+ * Totals of DMARC or TLS reports about a domain: by day, by source of mail, by reporter.
  *
  * Reports come from anybody, so their values are checked again here, and the work is bounded by the octets of their records. Unauthenticated
  * reports are added last, and counted separately too. Fails: never.

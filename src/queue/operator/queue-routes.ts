@@ -24,7 +24,7 @@ import { repliesRoute } from './queue-reply-route.js'
 import type { RecentReplies } from './recent-replies.js'
 import { AGES, MAX_SUMMED, summaryByDomain, summaryBySite, type QueueCounts } from './queue-summary.js'
 
-/** What only the running server has: deliveries in progress and the pace of sites. */
+/** State of the running server only: deliveries in progress and the pace of sites. */
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]

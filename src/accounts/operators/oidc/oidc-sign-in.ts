@@ -49,7 +49,7 @@ export type RoundEnd =
   | {
       readonly returnTo: string
       readonly token: string
-      /** What was set up in the account before its address was proved, was removed. */
+      /** Credentials set up before the address was proved were removed. */
       readonly isAccessRemoved: boolean
     }
   | {
@@ -121,7 +121,7 @@ export async function beginRound(
   }
 }
 
-/** What the browser brings back. */
+/** The provider's callback, as the browser delivers it. */
 export interface Returned {
   /** Query of the callback. */
   readonly answer: URLSearchParams

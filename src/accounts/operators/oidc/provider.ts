@@ -35,7 +35,7 @@ export interface Round {
   readonly verifier: string
 }
 
-/** What the provider says about a person. */
+/** Claims of an ID token. */
 export interface Person {
   /** As configured. */
   readonly issuer: string
