@@ -115,7 +115,9 @@ function importsOf({ contacts, listIds, tagNames }: FilledAudience): ImportRun[]
   const rows = Math.min(IMPORTED, contacts)
   const both = `list_id=${listIds[3]}&tags=${encodeURIComponent(tagNames[3] ?? '')}`
   const run = (name: string, first: number, isOther = false, query = both): ImportRun => ({
-    ...{ name, rows, query },
+    name,
+    rows,
+    query,
     file: contactFile(first, rows, isOther),
   })
   return [

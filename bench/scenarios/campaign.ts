@@ -101,8 +101,11 @@ async function run(
   }
   const template = await post('/templates', { name: 'News', html: newsletter() })
   const campaign = await post('/campaigns', {
-    ...{ name: 'News', subject: 'News for {{firstName|you}}', from_email: SENDER },
-    ...{ template_id: template['id'], list_id: listId },
+    name: 'News',
+    subject: 'News for {{firstName|you}}',
+    from_email: SENDER,
+    template_id: template['id'],
+    list_id: listId,
   })
   const openOwnProbes = () =>
     openProbes({

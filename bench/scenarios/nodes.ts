@@ -199,7 +199,10 @@ async function measureRow({ postgres }: Bench, row: Measured): Promise<Row> {
   await sleep(SETTLE_MS)
   const after = figures(postgres, url)
   return {
-    ...{ name, messages, perSecond: messages / seconds, cpuSeconds: server.cpuSeconds() - cpuBefore },
+    name,
+    messages,
+    perSecond: messages / seconds,
+    cpuSeconds: server.cpuSeconds() - cpuBefore,
     database: {
       cpuSeconds: after.cpuSeconds - before.cpuSeconds,
       transactions: after.transactions - before.transactions,

@@ -58,14 +58,15 @@ const LoggedActivitySchema = Type.Object(
 )
 
 const EXAMPLE: Static<typeof LoggedActivitySchema> = {
-  ...{ id: '7', actor: { type: 'shell' }, action: 'domain.added', subject: 'example.com' },
-  ...{
-    details: {},
-    changes: {},
-    is_sandbox: false,
-    created_at: '2026-01-05T10:00:00.000Z',
-    workspace_id: null,
-  },
+  id: '7',
+  actor: { type: 'shell' },
+  action: 'domain.added',
+  subject: 'example.com',
+  details: {},
+  changes: {},
+  is_sandbox: false,
+  created_at: '2026-01-05T10:00:00.000Z',
+  workspace_id: null,
 }
 
 const actionQuery = Type.Optional(Type.String({ maxLength: 64, description: 'Only this action.' }))

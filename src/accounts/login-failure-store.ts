@@ -30,8 +30,13 @@ export async function insertLoginEvent(
   const { seq } = await db
     .insertInto('login_failures')
     .values({
-      ...{ seq: sql<number>`default`, node_id: nodeId, kind, address },
-      ...{ account_hash: accountHash ?? null, account: account ?? null, at: NOW },
+      seq: sql<number>`default`,
+      node_id: nodeId,
+      kind,
+      address,
+      account_hash: accountHash ?? null,
+      account: account ?? null,
+      at: NOW,
     })
     .returning('seq')
     .executeTakeFirstOrThrow()

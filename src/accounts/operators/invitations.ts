@@ -47,8 +47,13 @@ export async function invite(
     if (existing && visibleTo(acting, existing))
       throw new AppError('duplicate', `there is an operator ${email} already; grant them the role`)
     const wanted = {
-      ...{ id: parts.newId(), email, name, grant, invitedBy: acting.id },
-      ...{ createdAt, expiresAt: createdAt + INVITATION_LIFETIME_MS },
+      id: parts.newId(),
+      email,
+      name,
+      grant,
+      invitedBy: acting.id,
+      createdAt,
+      expiresAt: createdAt + INVITATION_LIFETIME_MS,
     }
     const id = await putInvitation(tx.db, wanted)
     await cancelAccountMails(tx.db, { invitationId: id }, createdAt)

@@ -108,7 +108,12 @@ export class SlowReader {
       if (this.isClosed) throw new Error('the database is closed')
       const holder = currentHolder()
       const shortage = this.waiting[line].add(holder, {
-        ...{ line, holder, sql, parameters, reject, keep },
+        line,
+        holder,
+        sql,
+        parameters,
+        reject,
+        keep,
         since: this.clock.monotonic(),
         resolve: resolve as Waiting['resolve'],
       })

@@ -126,7 +126,11 @@ function copyOf(stored: MessageContent) {
   const { from, replyTo, subject, html, text, signingDomainId, trackOpens, trackClicks } = stored
   const { tags, addressees, headers, attachments, merging, relayed, templateId } = stored
   return {
-    ...{ from, subject, signingDomainId, trackOpens, trackClicks },
+    from,
+    subject,
+    signingDomainId,
+    trackOpens,
+    trackClicks,
     ...given({ replyTo, html, text, tags, addressees, headers, attachments, merging, relayed, templateId }),
     ...(isMarketingMail(stored) ? { isMarketing: true } : {}),
   }

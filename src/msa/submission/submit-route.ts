@@ -79,7 +79,11 @@ export function submitMessageRoute(parts: SubmitRouteParts): Route {
         throw new AppError('validation_error', 'from must be ASCII before the @', { path: 'from' })
       const recipients = to === undefined ? recipientsOf(header) : [to]
       const session = {
-        ...{ id: 'api', peerAddress: peer || '127.0.0.1', peerPort: 0, heloName: hostname, isEsmtp: false },
+        id: 'api',
+        peerAddress: peer || '127.0.0.1',
+        peerPort: 0,
+        heloName: hostname,
+        isEsmtp: false,
       }
       const submitter = { principal: principalOf(operator, workspaceId), isTrusted: true }
       const mail = { address: from ?? header.from[0]?.address.address ?? '', smtpUtf8: header.isEightBit }

@@ -102,7 +102,9 @@ export async function beginRound(
     const url = await provider.authorizationUrl(round, operator ? 0 : MAX_AGE_S)
     const challenge = hashToken(round.state)
     const kept: Kept = {
-      ...{ nonce: round.nonce, verifier: round.verifier, returnTo },
+      nonce: round.nonce,
+      verifier: round.verifier,
+      returnTo,
       ...given({ sessionId: operator?.credential.id }),
     }
     await database.write(tx =>
