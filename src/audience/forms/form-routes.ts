@@ -12,8 +12,7 @@ import { PageQuery } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { isLanguage, LANGUAGES } from '../../http/public/languages/language.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import { RESTORABLE_MS } from '../audience-parts.js'
-import { notDeleted } from '../checks.js'
+import { restoreDeleted } from '../deleted-store.js'
 import { findStaticList } from '../lists/lists.js'
 import { embedded } from './form-html.js'
 import { dailySubmissions, totalSubmissions } from './form-count-store.js'
@@ -25,7 +24,7 @@ import {
   readFormContent,
   SubmissionsSchema,
 } from './form-schema.js'
-import { findForm, insertForm, listForms, markFormDeleted, restoreForm, updateForm } from './form-store.js'
+import { findForm, insertForm, listForms, markFormDeleted, updateForm } from './form-store.js'
 import { formUrl, type Form, type FormParts } from './form.js'
 
 const Params = Type.Object({ id: Type.String() })
@@ -270,8 +269,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
         const { workspaceId, isSandbox } = principal
         const form = await database.write(async tx => {
           const now = clock.now()
-          if (!(await restoreForm(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
-            throw notDeleted('form')
+          await restoreDeleted(tx.db, 'forms', workspaceId, params.id, now)
           const restored = await requireForm(tx.db, workspaceId, params.id)
           await recordActivity(tx, principal, now, {
             action: 'form.restored',

@@ -8,8 +8,9 @@ import { cursorQuery } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_LISTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
+import { MAX_LISTS, type AudienceParts } from '../audience-parts.js'
+import { checkText, refusal, refuseMoreThan } from '../checks.js'
+import { restoreDeleted } from '../deleted-store.js'
 import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
 import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
@@ -23,7 +24,6 @@ import {
   isNameShared,
   listLists,
   markListDeleted,
-  restoreList,
   updateList,
   type List,
 } from './list-store.js'
@@ -273,8 +273,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
         const list = await database.write(async tx => {
           const now = clock.now()
           refuseMoreThan(MAX_LISTS, await countLists(tx.db, workspaceId), 'lists')
-          if (!(await restoreList(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
-            throw notDeleted('list')
+          await restoreDeleted(tx.db, 'lists', workspaceId, params.id, now)
           const restored = await requireList(tx.db, workspaceId, params.id)
           await recordActivity(tx, principal, now, {
             action: 'list.restored',

@@ -12,8 +12,9 @@ import { etagOf, Tagged } from '../../http/preconditions.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_SEGMENTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { notDeleted, refuseMoreThan } from '../checks.js'
+import { MAX_SEGMENTS, type AudienceParts } from '../audience-parts.js'
+import { refuseMoreThan } from '../checks.js'
+import { restoreDeleted } from '../deleted-store.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
 import { estimate, listMatching, estimateWithSample } from './audience-query-store.js'
@@ -27,7 +28,6 @@ import {
   insertSegment,
   listSegments,
   markSegmentDeleted,
-  restoreSegment,
   updateSegment,
   type Segment,
 } from './segment-store.js'
@@ -242,8 +242,7 @@ export function segmentRoutes({
         const segment = await database.write(async tx => {
           const now = clock.now()
           refuseMoreThan(MAX_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
-          if (!(await restoreSegment(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
-            throw notDeleted('segment')
+          await restoreDeleted(tx.db, 'segments', workspaceId, params.id, now)
           const restored = await requireSegment(tx.db, workspaceId, params.id)
           await recordActivity(tx, principal, now, {
             action: 'segment.restored',
