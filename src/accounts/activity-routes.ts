@@ -5,6 +5,7 @@ import { csvText } from '../core/csv.js'
 import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isoTime } from '../core/moments.js'
+import { must } from '../core/must.js'
 import { isAppliance } from '../core/owner.js'
 import type { Database, Queries } from '../db/database.js'
 import {
@@ -215,7 +216,7 @@ async function* exported(
         ? shown.map(one => `${JSON.stringify(one)}\n`).join('')
         : `${csvText(shown.map(cellsOf))}\n`
     if (found.length < EXPORT_PAGE) return
-    before = found.at(-1)?.id ?? 0
+    before = must(found.at(-1), 'the last activity').id
   }
 }
 

@@ -1,5 +1,6 @@
 /** SQL of the journal of failed logins that nodes share. Times are the database's. PostgreSQL only. */
 import { sql } from 'kysely'
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import type { AgedLoginEvent, LoginEvent } from './login-guard.js'
 
@@ -84,7 +85,7 @@ export async function findLoginEvents(
 /** @returns the database's time, ms since epoch UTC */
 export async function loginTime(db: Queries): Promise<number> {
   const { rows } = await sql<{ now: number }>`select ${NOW} as now`.execute(db)
-  return rows[0]?.now ?? 0
+  return must(rows[0], 'the time of the database').now
 }
 
 export async function deleteLoginEvents(db: Queries, olderThanMs: number): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely'
 import { uuidOf } from '../core/ids.js'
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import { keysetPage, type Listed, type PageOf } from '../db/listing.js'
 import { statement } from '../db/statement.js'
@@ -277,7 +278,7 @@ export async function listRemovedWorkspaces(db: Queries, now: number): Promise<R
     .execute()
   return rows.map(row => ({
     ...fromRow(row),
-    removedAt: row.deleted_at ?? 0,
+    removedAt: must(row.deleted_at, 'deleted_at'),
     removedBy: removedByOf(row),
   }))
 }

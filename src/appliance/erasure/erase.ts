@@ -9,6 +9,7 @@
  * deletes. Imports under way drop the person's rows; their files are deleted when they end. Fails: as the database does.
  */
 import { eraseFromImports } from '../../audience/transfer/import-store.js'
+import { must } from '../../core/must.js'
 import type { Tx } from '../../db/database.js'
 import type { Services } from '../../db/services.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
@@ -90,8 +91,8 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
     for (let after = ''; ;) {
       const page = await addressesAfter(parts.database.reader, known, after, ADDRESSES_AT_ONCE)
       for (const address of page) if (hashes.has(hashOf(address))) found.add(address)
-      after = page.at(-1) ?? ''
       if (page.length < ADDRESSES_AT_ONCE) break
+      after = must(page.at(-1), 'the last address')
       await nextTurn()
     }
   const imports = await importsOf(parts.database.reader, await ownersOf(parts.database.reader))

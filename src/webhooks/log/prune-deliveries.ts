@@ -1,4 +1,5 @@
 /** Deletes webhook deliveries: of ended subscriptions, and by retention. Pending and recently replayed ones are kept. */
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import type { Services } from '../../db/services.js'
 import { deleteDeliveriesOf, deleteDeliveriesBefore, deletePayloadsBefore } from './delivery-log-store.js'
@@ -32,7 +33,7 @@ export async function clearDeliveries(
       if (isDeleted) await database.write(tx => removeSubscription(tx.db, id), { isLong: true })
     }
     if (page.length < SUBSCRIPTIONS_AT_ONCE) return
-    after = page.at(-1)?.id ?? ''
+    after = must(page.at(-1), 'the last subscription').id
   }
 }
 
