@@ -1,5 +1,5 @@
 /**
- * What the machine can do at all: the limits that the other figures are to be held against.
+ * Capability of the machine: the limits to compare the other figures with.
  *
  * Called first by `main.ts`. RSA-2048 bounds signed mail, durable commits bound what is accepted one by one.
  */

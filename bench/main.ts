@@ -68,7 +68,7 @@ const SCENARIOS = [
 ] as const
 /** They take long, or need much disk. */
 const ONLY_IF_NAMED = ['campaign-million', 'console', 'nodes']
-/** What takes longer hangs. */
+/** A scenario that takes longer hangs. */
 const limitMsOf = (scenario: string) => (ONLY_IF_NAMED.includes(scenario) ? 3_600_000 : 1_200_000)
 
 const { values } = parseArgs({

@@ -58,7 +58,7 @@ function fill(number: number): number {
     content,
     merging,
   )
-  // What was put together of pieces is made one text as soon as it is read.
+  // V8 flattens a text joined from pieces when it is first read.
   return [filled.subject, filled.html ?? '', filled.text ?? ''].reduce((sum, text) => {
     const written = typeof text === 'string' ? text : text.encoded
     return sum + written.charCodeAt(written.length - 1)

@@ -132,7 +132,10 @@ export async function fillAudience(
   fsyncSync(file)
   closeSync(file)
   return {
-    ...{ contacts, listIds, tagNames, sample },
+    contacts,
+    listIds,
+    tagNames,
+    sample,
     insertedPerSecond: (contacts * 1_000) / insertMs,
   }
 }
@@ -150,7 +153,11 @@ async function fillThings(db: Queries, workspaceId: string, at: number) {
     listIds.push(list.id)
     await insertList(db, {
       ...list,
-      ...{ conditions: null, isPublic: false, doubleOptIn: false, createdAt: at, updatedAt: at },
+      conditions: null,
+      isPublic: false,
+      doubleOptIn: false,
+      createdAt: at,
+      updatedAt: at,
     })
   }
   for (let number = 0; number < TAGS; number += 1) {
@@ -163,7 +170,7 @@ async function fillThings(db: Queries, workspaceId: string, at: number) {
 }
 
 /**
- * What they are in and have, and what became of their mail. List `i` has every (i + 2)nd contact: from half of all to two in a
+ * Their lists, tags and attributes, and the results of their mail. List `i` has every (i + 2)nd contact: from half of all to two in a
  * hundred. Everybody has two tags, of which the first ones are common.
  */
 async function fillFates(
@@ -200,14 +207,19 @@ async function fillFates(
     if (lot === 50 || lot === 51)
       await updateContact(db, audience.number, contact, {
         ...contact,
-        ...{ bounced: true, bouncedAt: at, bounceType: 'permanent' },
+        bounced: true,
+        bouncedAt: at,
+        bounceType: 'permanent',
       })
   }
   const suppressed = made.filter(({ seq }) => [50, 51, 60].includes(scattered(seq) % 100))
   await suppressAll(
     db,
     suppressed.map(({ email, seq }) => ({
-      ...{ workspaceId, email, sourceMessageId: null, createdAt: until },
+      workspaceId,
+      email,
+      sourceMessageId: null,
+      createdAt: until,
       ...(scattered(seq) % 100 === 60
         ? { reason: 'unsubscribe' as const, scope: 'marketing' as const }
         : { reason: 'hard_bounce' as const, scope: 'all' as const }),

@@ -33,7 +33,7 @@ const REMOTE_MTA = 'mx1.example.net'
 /** Pages that the filling may keep in memory, KB. */
 const CACHE_KB = 400_000
 
-/** What is gathered on the way for `fill-records.ts`. */
+/** Totals gathered on the way for `fill-records.ts`. */
 interface Gathered {
   readonly counts: Map<string, DailyCount>
   readonly bounced: Bounced[]

@@ -37,8 +37,16 @@ export async function fillList(
   const at = Date.now()
   const id = newId(at)
   await insertList(db, {
-    ...{ id, workspaceId, name: 'Everybody', description: null, type: 'static', conditions: null },
-    ...{ isPublic: false, doubleOptIn: false, createdAt: at, updatedAt: at },
+    id,
+    workspaceId,
+    name: 'Everybody',
+    description: null,
+    type: 'static',
+    conditions: null,
+    isPublic: false,
+    doubleOptIn: false,
+    createdAt: at,
+    updatedAt: at,
   })
   const list = await findList(db, workspaceId, id)
   for (let start = 0; start < contacts; start += PER_TRANSACTION) {
@@ -48,9 +56,13 @@ export async function fillList(
       db,
       workspaceId,
       Array.from({ length }, (_, index) => ({
-        ...{ id: newId(at), email: recipient(start + index, domains), firstName: `Reader ${start + index}` },
-        ...{ lastName: 'Smith', attributes: { company: 'Shop Ltd', city: 'Berlin', plan: 'basic' } },
-        ...{ subscribed: true, createdAt: at },
+        id: newId(at),
+        email: recipient(start + index, domains),
+        firstName: `Reader ${start + index}`,
+        lastName: 'Smith',
+        attributes: { company: 'Shop Ltd', city: 'Berlin', plan: 'basic' },
+        subscribed: true,
+        createdAt: at,
       })),
     )
     await addPairs(

@@ -1,5 +1,5 @@
 /**
- * What goes with ninety days of mail, written through the program's own stores: the other workspaces, counters, bounces,
+ * The rest of ninety days of mail, written through the program's own stores: the other workspaces, counters, bounces,
  * the queue, suppressions, conversions, the activity log, and how far the consumers of the event log have come.
  *
  * Called by `fill-history.ts`, after the messages.
@@ -90,7 +90,12 @@ export async function fillRecords(
       for (const one of some) await insertConversion(tx.db, toConversion(one))
     })
     await inTransactions(database, moments(history.messages / PER_ACTIVITY), async (tx, some) => {
-      for (const one of some) await recordActivity(tx, toActivity(one))
+      for (const { n, workspaceId, createdAt } of some)
+        await recordActivity(tx, { workspaceId, actor: SHELL }, createdAt, {
+          action: n % 100 === 0 ? 'domain.added' : 'suppression.added',
+          subject: `gone${n}@d${n % 1_000}.example`,
+          details: { reason: 'manual', scope: 'all' },
+        })
     })
   } finally {
     await database[Symbol.asyncDispose]()
@@ -174,17 +179,6 @@ function toConversion({ n, workspaceId, createdAt }: Numbered) {
     campaignId: null,
     variant: null,
     isSandbox: false,
-    createdAt,
-  }
-}
-
-function toActivity({ n, workspaceId, createdAt }: Numbered) {
-  return {
-    workspaceId,
-    actor: SHELL,
-    action: n % 100 === 0 ? ('domain.added' as const) : ('suppression.added' as const),
-    subject: `gone${n}@d${n % 1_000}.example`,
-    details: { reason: 'manual', scope: 'all' },
     createdAt,
   }
 }

@@ -13,7 +13,7 @@ export interface Load {
   readonly requests: number
   /** ...and none begun after this time. */
   readonly limitMs: number
-  /** What paths are under; /api/v1 where absent. */
+  /** Prefix of all paths; default /api/v1. */
   readonly base?: string
   /** Single sends where absent. */
   readonly path?: (number: number) => string

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { start, startNode, stop } from '../server/children.js'
 
 export interface Sink {
-  /** What it is, for the table. */
+  /** Label in the table. */
   readonly name: string
   readonly port: number
   stop(): Promise<void>

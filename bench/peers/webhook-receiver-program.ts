@@ -6,7 +6,7 @@
  */
 import { createServer } from 'node:http'
 
-/** What came for one webhook of `good`. */
+/** Deliveries to one webhook of `good`. */
 export interface ReceiverReport {
   /** Ms from event to receipt, of each first receipt since the last report. */
   readonly latencies: readonly number[]

@@ -40,7 +40,7 @@ const MEMBERS = 5_000
 /** Rows of an imported file, and how many a second there are to be. */
 const IMPORTED = 200_000
 const WANTED_ROWS = 20_000
-/** What a million may take to be deleted or restored is nobody's limit; that it goes step by step is. */
+/** Deleting or restoring a million has no time limit; its steps do. */
 const NO_LIMIT = Infinity
 
 export async function measureAudience(original: Installation, options: AudienceOptions): Promise<void> {
@@ -54,7 +54,7 @@ export async function measureAudience(original: Installation, options: AudienceO
   const target = { port: server.port, key: installation.key, connections: 1, limitMs: options.limitMs }
   const probes = openProbes({
     ...target,
-    // What no row deletes.
+    // Rows that no cascade deletes.
     path: number => `/lists/${filled.listIds[number % filled.listIds.length]}`,
     body: number => sendRequest(number, recipient(number, 20)),
   })
@@ -115,7 +115,9 @@ function importsOf({ contacts, listIds, tagNames }: FilledAudience): ImportRun[]
   const rows = Math.min(IMPORTED, contacts)
   const both = `list_id=${listIds[3]}&tags=${encodeURIComponent(tagNames[3] ?? '')}`
   const run = (name: string, first: number, isOther = false, query = both): ImportRun => ({
-    ...{ name, rows, query },
+    name,
+    rows,
+    query,
     file: contactFile(first, rows, isOther),
   })
   return [

@@ -55,12 +55,16 @@ export async function measureAutomations(
   }
   const list = await post('/lists', { name: 'News' })
   const flow = await post('/automations', {
-    ...{ name: 'Welcome', trigger_type: 'list_joined', trigger_config: { listId: list } },
+    name: 'Welcome',
+    trigger_type: 'list_joined',
+    trigger_config: { listId: list },
     steps: [{ step_type: 'tag', config: { tagName: 'new' } }, { step_type: 'delay' }],
   })
   await post(`/automations/${flow}`, { status: 'active' }, 'PATCH')
   const probes = openProbes({
-    ...{ port: server.port, key: installation.key, path: () => `/lists/${list}` },
+    port: server.port,
+    key: installation.key,
+    path: () => `/lists/${list}`,
     body: number => sendRequest(number, recipient(number, 20)),
   })
   probes.begin()
@@ -116,8 +120,13 @@ async function fillContacts({ dataDir, workspaceId }: Installation, count: numbe
         tx.db,
         workspaceId,
         Array.from({ length: Math.min(PER_REQUEST, count - start) }, (_, at) => ({
-          ...{ id: newId(now), email: `c${start + at}@one.example`, firstName: null, lastName: null },
-          ...{ attributes: {}, subscribed: true, createdAt: now },
+          id: newId(now),
+          email: `c${start + at}@one.example`,
+          firstName: null,
+          lastName: null,
+          attributes: {},
+          subscribed: true,
+          createdAt: now,
         })),
       )
       ids.push(...made.map(({ id }) => id))
@@ -135,47 +144,53 @@ function fillWaiting({ dataDir, workspaceId }: Installation, count: number): voi
     handle,
     'automations',
   )({
-    ...{ id: newId(now), workspace_id: workspaceId, is_sandbox: 0, name: 'Waiting', status: 'active' },
-    ...{ trigger_type: 'manual', trigger_config: '{"frequency":"once"}', runs_active: count },
-    ...{
-      runs_completed: 0,
-      runs_failed: 0,
-      runs_cancelled: 0,
-      activated_at: now,
-      version: 1,
-      scan: null,
-      unsettled_at: null,
-    },
-    ...{ created_at: now, updated_at: now, deleted_at: null },
+    id: newId(now),
+    workspace_id: workspaceId,
+    is_sandbox: 0,
+    name: 'Waiting',
+    status: 'active',
+    trigger_type: 'manual',
+    trigger_config: '{"frequency":"once"}',
+    runs_active: count,
+    runs_completed: 0,
+    runs_failed: 0,
+    runs_cancelled: 0,
+    activated_at: now,
+    version: 1,
+    scan: null,
+    unsettled_at: null,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
   })
   const insert = bulkInsert(handle, 'automation_runs')
   handle.transaction(() => {
     for (let at = 0; at < count; at += 1)
       insert({
-        ...{
-          id: newId(now),
-          automation: 1,
-          workspace_id: workspaceId,
-          is_sandbox: 0,
-          contact_id: newId(now),
-        },
-        ...{ contact_email: `w${at}@two.example`, status: 'active', step: 1, wait: 'event' },
-        ...{
-          wait_event: 'purchase',
-          wait_message: null,
-          due_at: now + 365 * DAY_MS + at,
-          parked_due_at: null,
-        },
-        ...{
-          steps_done: 1,
-          failures: 0,
-          refusals: 0,
-          last_message_id: null,
-          trigger_type: 'api',
-          trigger_data: '{}',
-          flow_version: 1,
-        },
-        ...{ exit_reason: null, error: null, started_at: now, ended_at: null },
+        id: newId(now),
+        automation: 1,
+        workspace_id: workspaceId,
+        is_sandbox: 0,
+        contact_id: newId(now),
+        contact_email: `w${at}@two.example`,
+        status: 'active',
+        step: 1,
+        wait: 'event',
+        wait_event: 'purchase',
+        wait_message: null,
+        due_at: now + 365 * DAY_MS + at,
+        parked_due_at: null,
+        steps_done: 1,
+        failures: 0,
+        refusals: 0,
+        last_message_id: null,
+        trigger_type: 'api',
+        trigger_data: '{}',
+        flow_version: 1,
+        exit_reason: null,
+        error: null,
+        started_at: now,
+        ended_at: null,
       })
   })()
   handle.close()

@@ -65,11 +65,15 @@ export async function measureCheck(
   }
   const template = await post('/templates', { name: 'News', html: newsletter() })
   const campaign = await post('/campaigns', {
-    ...{ name: 'News', subject: 'News for {{firstName|you}}', from_email: SENDER },
-    ...{ template_id: template.id, list_id: listId },
+    name: 'News',
+    subject: 'News for {{firstName|you}}',
+    from_email: SENDER,
+    template_id: template.id,
+    list_id: listId,
   })
   const probes = openProbes({
-    ...{ port: server.port, key: installation.key },
+    port: server.port,
+    key: installation.key,
     path: () => `/campaigns/${campaign.id}`,
     body: number => sendRequest(number, `single${number}@single.example`),
   })

@@ -101,8 +101,11 @@ async function run(
   }
   const template = await post('/templates', { name: 'News', html: newsletter() })
   const campaign = await post('/campaigns', {
-    ...{ name: 'News', subject: 'News for {{firstName|you}}', from_email: SENDER },
-    ...{ template_id: template['id'], list_id: listId },
+    name: 'News',
+    subject: 'News for {{firstName|you}}',
+    from_email: SENDER,
+    template_id: template['id'],
+    list_id: listId,
   })
   const openOwnProbes = () =>
     openProbes({
@@ -197,7 +200,7 @@ async function run(
   ]
 }
 
-/** What the rows say of how fast it went, ms to seconds. */
+/** Durations from the rows, ms to seconds. */
 function factsOf(file: string, contacts: number) {
   const [requested, fixed, started, finished] = looked(
     file,

@@ -121,7 +121,7 @@ async function measureCost(bench: Bench, options: NodesOptions, fileRow: Row): P
   const statementsBehindSnapshot = topStatements(postgres, url)
   held()
   postgres.psql(url, waitingMessages(node.workspaceId, waiting))
-  // What filling leaves to do is no part of the cost of a mail.
+  // Work left over from filling is not part of the cost of a mail.
   for (const rest of ['vacuum analyze', 'checkpoint', 'select pg_stat_statements_reset()'])
     postgres.psql(url, rest)
   await sleep(SETTLE_MS)
@@ -199,7 +199,10 @@ async function measureRow({ postgres }: Bench, row: Measured): Promise<Row> {
   await sleep(SETTLE_MS)
   const after = figures(postgres, url)
   return {
-    ...{ name, messages, perSecond: messages / seconds, cpuSeconds: server.cpuSeconds() - cpuBefore },
+    name,
+    messages,
+    perSecond: messages / seconds,
+    cpuSeconds: server.cpuSeconds() - cpuBefore,
     database: {
       cpuSeconds: after.cpuSeconds - before.cpuSeconds,
       transactions: after.transactions - before.transactions,
@@ -296,7 +299,7 @@ function insertQueue(workspaceId: string, count: number, name: string, dueAt: st
       from generate_series(1, ${count}) as n`
 }
 
-/** What mail that was delivered behind a held snapshot leaves in the queue: rows and index entries that cannot be removed yet. */
+/** Remains in the queue of mail delivered behind a held snapshot: rows and index entries that cannot be removed yet. */
 function deliveredMessages(workspaceId: string, count: number): string {
   return `${insertQueue(workspaceId, count, 'delivered ', 'extract(epoch from now()) * 1000')};
     update queue set attempts = 1, claimed_by = 'bench', next_attempt_at = next_attempt_at + 300000 where content_id = 'waiting';

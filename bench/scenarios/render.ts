@@ -1,5 +1,5 @@
 /**
- * What it costs that every recipient gets a mail of their own: renderings per second of one core, CPU time of a mail that is like no
+ * Cost of a mail of their own for every recipient: renderings per second of one core, CPU time of a mail that is like no
  * other, and campaign-like mail delivered beside plain mail in the same run.
  *
  * Called by `main.ts`. The mail is a newsletter of 30 KB with 20 links and 10 merge tags, its footer and its unsubscribe links

@@ -1,5 +1,5 @@
 /**
- * What one workspace, or one address, can do to another: it takes all it can get of something that all share, and the other's requests are
+ * Effect of one workspace, or one address, on another: it takes all it can get of something that all share, and the other's requests are
  * timed meanwhile.
  *
  * Called by `main.ts`. Every request of the other is answered with a 2xx, or the measurement fails.

@@ -1,5 +1,5 @@
 /**
- * What destinations that never take mail cost one that does: time from acceptance to delivery, and the time a stop takes.
+ * Cost of destinations that never take mail for one that does: time from acceptance to delivery, and the time a stop takes.
  *
  * Called by `main.ts`. The tarpits, a thousand sites of five kinds, are a process of their own on 127.0.0.0/8, which the
  * server finds by routes and by a name server of ours. Fails: throws where a request is refused.
@@ -212,7 +212,7 @@ async function deliveryTimes(dataDir: string, domain: string): Promise<(number |
 /** Number, left, p50, p99, most. */
 function cellsOf(times: readonly (number | undefined)[]): string[] {
   const left = times.filter(time => time !== undefined)
-  // What has not left counts as never.
+  // Mail that has not left counts as never.
   const all = times.map(time => time ?? Infinity)
   return [
     `${times.length}`,

@@ -92,7 +92,9 @@ export async function install(folder: string, databaseUrl?: string): Promise<Ins
   const { workspace } = (await command(config, 'init')) as { workspace: { id: string } }
   const key = await prepareWorkspace(config, workspace.id, SENDER)
   return installationAt({
-    ...{ dataDir, workspaceId: workspace.id, ...key },
+    dataDir,
+    workspaceId: workspace.id,
+    ...key,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   })
 }

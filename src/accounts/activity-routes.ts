@@ -5,6 +5,7 @@ import { csvText } from '../core/csv.js'
 import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isoTime } from '../core/moments.js'
+import { must } from '../core/must.js'
 import { isAppliance } from '../core/owner.js'
 import type { Database, Queries } from '../db/database.js'
 import {
@@ -58,14 +59,15 @@ const LoggedActivitySchema = Type.Object(
 )
 
 const EXAMPLE: Static<typeof LoggedActivitySchema> = {
-  ...{ id: '7', actor: { type: 'shell' }, action: 'domain.added', subject: 'example.com' },
-  ...{
-    details: {},
-    changes: {},
-    is_sandbox: false,
-    created_at: '2026-01-05T10:00:00.000Z',
-    workspace_id: null,
-  },
+  id: '7',
+  actor: { type: 'shell' },
+  action: 'domain.added',
+  subject: 'example.com',
+  details: {},
+  changes: {},
+  is_sandbox: false,
+  created_at: '2026-01-05T10:00:00.000Z',
+  workspace_id: null,
 }
 
 const actionQuery = Type.Optional(Type.String({ maxLength: 64, description: 'Only this action.' }))
@@ -214,7 +216,7 @@ async function* exported(
         ? shown.map(one => `${JSON.stringify(one)}\n`).join('')
         : `${csvText(shown.map(cellsOf))}\n`
     if (found.length < EXPORT_PAGE) return
-    before = found.at(-1)?.id ?? 0
+    before = must(found.at(-1), 'the last activity').id
   }
 }
 

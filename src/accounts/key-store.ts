@@ -1,4 +1,5 @@
 /** SQL of API keys. Only the SHA-256 of a key is stored, so a key cannot be shown again. */
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import { keysetPage, type Listed, type PageOf } from '../db/listing.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -112,7 +113,9 @@ export function listApiKeys(
 ): Promise<Listed<ApiKey>> {
   const matching = db
     .selectFrom('api_keys')
-    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
+    .$if(workspaceId !== undefined, query =>
+      query.where('workspace_id', '=', must(workspaceId, 'workspaceId')),
+    )
   return keysetPage(matching, { columns: ['id'], kinds: ['text'], direction: 'asc' }, page, fromRow)
 }
 

@@ -7,11 +7,11 @@
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import { readName } from '../core/names.js'
-import type { NewId } from '../core/ids.js'
 import { TtlCache } from '../core/ttl-cache.js'
 import { watchOf } from '../db/changes.js'
-import type { Database } from '../db/database.js'
+import type { Database, Tx } from '../db/database.js'
 import type { Actor } from '../core/actor.js'
+import type { Services } from '../db/services.js'
 import { recordActivity, type Changes } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/time/clock.js'
@@ -51,12 +51,7 @@ export interface NewKey {
 
 export const DEFAULT_KEY_LIMITS = { rateLimit: 100, emailRateLimit: 100 }
 
-export interface KeyParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
-}
+export type KeyParts = Pick<Services, 'database' | 'clock' | 'random' | 'newId'>
 
 /**
  * @returns the row and the plain key, which is shown once and never stored
@@ -90,17 +85,12 @@ export async function createKey(
     if (!(await findWorkspace(tx.db, wanted.workspaceId)))
       throw new AppError('not_found', `no workspace ${wanted.workspaceId}`)
     await insertApiKey(tx.db, row)
-    await recordActivity(tx, {
-      ...activityOf(row),
-      actor,
-      action: 'api_key.created',
-      createdAt: row.createdAt,
-    })
+    await record(tx, actor, row.createdAt, row, 'api_key.created')
   })
   return { row, key }
 }
 
-/** What was accepted with a key and waits for its time. Implemented by message intake. */
+/** Mail scheduled with a key. Implemented by message intake. */
 export interface ScheduledMail {
   count(key: ApiKey): Promise<number>
   /** @returns how many messages were cancelled */
@@ -123,7 +113,7 @@ export async function revokeKey(
     if (!found || !(await revokeApiKey(tx.db, id, now)))
       throw new AppError('not_found', `no unrevoked key ${id}`)
     tx.changed('keys')
-    await recordActivity(tx, { ...activityOf(found.key), actor, action: 'api_key.revoked', createdAt: now })
+    await record(tx, actor, now, found.key, 'api_key.revoked')
   })
 }
 
@@ -150,13 +140,7 @@ export async function changeKey(
     }
     await updateApiKey(tx.db, key)
     tx.changed('keys')
-    await recordActivity(tx, {
-      ...activityOf(key),
-      actor,
-      action: 'api_key.changed',
-      changes: changesBetween(found.key, key),
-      createdAt: clock.now(),
-    })
+    await record(tx, actor, clock.now(), key, 'api_key.changed', changesBetween(found.key, key))
     return key
   })
 }
@@ -183,8 +167,20 @@ function checkLimits({ rateLimit, emailRateLimit }: Pick<KeyChanges, 'rateLimit'
       throw new AppError('validation_error', 'a rate limit is a whole number per minute, 0 for none')
 }
 
-function activityOf({ id, workspaceId, name, hint, type, isSandbox }: ApiKey) {
-  return { workspaceId, subject: name, details: { id, hint, type, is_sandbox: isSandbox } }
+function record(
+  tx: Tx,
+  actor: Actor,
+  now: number,
+  { id, workspaceId, name, hint, type, isSandbox }: ApiKey,
+  action: `api_key.${string}`,
+  changes: Changes = {},
+): Promise<void> {
+  return recordActivity(tx, { workspaceId, actor }, now, {
+    action,
+    subject: name,
+    details: { id, hint, type, is_sandbox: isSandbox },
+    changes,
+  })
 }
 
 function checkPermissions(names: readonly string[] | undefined): readonly (Permission | '*')[] {

@@ -1,5 +1,6 @@
 /** SQL of the journal of failed logins that nodes share. Times are the database's. PostgreSQL only. */
 import { sql } from 'kysely'
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import type { AgedLoginEvent, LoginEvent } from './login-guard.js'
 
@@ -30,8 +31,13 @@ export async function insertLoginEvent(
   const { seq } = await db
     .insertInto('login_failures')
     .values({
-      ...{ seq: sql<number>`default`, node_id: nodeId, kind, address },
-      ...{ account_hash: accountHash ?? null, account: account ?? null, at: NOW },
+      seq: sql<number>`default`,
+      node_id: nodeId,
+      kind,
+      address,
+      account_hash: accountHash ?? null,
+      account: account ?? null,
+      at: NOW,
     })
     .returning('seq')
     .executeTakeFirstOrThrow()
@@ -79,7 +85,7 @@ export async function findLoginEvents(
 /** @returns the database's time, ms since epoch UTC */
 export async function loginTime(db: Queries): Promise<number> {
   const { rows } = await sql<{ now: number }>`select ${NOW} as now`.execute(db)
-  return rows[0]?.now ?? 0
+  return must(rows[0], 'the time of the database').now
 }
 
 export async function deleteLoginEvents(db: Queries, olderThanMs: number): Promise<void> {

@@ -18,9 +18,9 @@ import { createHash } from 'node:crypto'
 import { addressKey } from '../world/net/ip-address.js'
 import type { Clock } from '../world/time/clock.js'
 
-/** What a client tries to log in with. Only a hash of the password is kept. */
+/** Credentials of one attempt. Only a hash of the password is kept. */
 export interface Login {
-  /** What a guesser holds fixed: an email address, or the start of an API key. */
+  /** The part a guesser holds fixed: an email address, or the start of an API key. */
   readonly account: string
   readonly password: string
   /** The account is part of the password, so it is never shown. */
@@ -62,7 +62,7 @@ export interface LoginLock {
   readonly remainingMs: number
 }
 
-/** What other nodes have to know. */
+/** Shared with the other nodes. */
 export interface LoginEvent {
   /** `succeeded` clears the failures of an account at an address, `forgiven` those of the address. */
   readonly kind: 'failed' | 'succeeded' | 'forgiven'

@@ -5,8 +5,7 @@
  */
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import type { Log } from '../world/log.js'
-import type { Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
 import {
   deleteLoginEvent,
   deleteLoginEvents,
@@ -16,10 +15,8 @@ import {
 } from './login-failure-store.js'
 import type { AgedLoginEvent, LoginEvent, LoginGuardLimits, LoginJournal } from './login-guard.js'
 
-export interface LoginJournalParts {
+export interface LoginJournalParts extends Pick<Services, 'clock' | 'log'> {
   readonly database: Pick<Database, 'write' | 'reader'>
-  readonly clock: Clock
-  readonly log: Log
   readonly nodeId: string
   readonly limits: Pick<LoginGuardLimits, 'lockoutMs'>
 }

@@ -2,19 +2,16 @@
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { recordAction } from '../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Moment, TextOrNull } from '../http/answer/answer-fields.js'
 import { listingOf, PageQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import { ipVersion } from '../world/net/ip-address.js'
-import type { Clock } from '../world/time/clock.js'
 import type { LoginGuard, LoginLock } from './login-guard.js'
 
-export interface LoginLockParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface LoginLockParts extends Pick<Services, 'database' | 'clock'> {
   readonly guard: LoginGuard
 }
 

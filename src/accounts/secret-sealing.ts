@@ -7,8 +7,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { parseSecretKey, type SecretKeySource } from '../config/schema/secret-key.js'
-import type { Database, Queries } from '../db/database.js'
-import type { Random } from '../world/random.js'
+import type { Queries } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { isSealed, plainBox, secretBox, type SecretBox } from './secret-box.js'
 import { findNewestSecret, withSecureDelete, sealSecrets } from './secret-store.js'
 
@@ -16,9 +16,7 @@ export class SecretKeyError extends Error {
   override readonly name = 'SecretKeyError'
 }
 
-export interface SealingParts {
-  readonly database: Database
-  readonly random: Random
+export interface SealingParts extends Pick<Services, 'database' | 'random'> {
   readonly source: SecretKeySource | undefined
   readonly maySeal: boolean
   /** Seals the secrets of other stores, in the same transaction. */

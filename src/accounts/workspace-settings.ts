@@ -7,16 +7,16 @@ import Type, { type Static } from 'typebox'
 import type { Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
 import { readName, readOptionalName } from '../core/names.js'
-import { isUuid, type NewId } from '../core/ids.js'
+import { isUuid } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
-import type { Database, Queries, Tx } from '../db/database.js'
-import { recordActivity, type Activity } from '../events/activity-store.js'
+import type { Queries, Tx } from '../db/database.js'
+import type { Services } from '../db/services.js'
+import { recordActivity, type Changes } from '../events/activity-store.js'
 import { settingsChanges } from '../events/settings-changes.js'
 import { etagOf, type Precondition } from '../http/preconditions.js'
 import { validator } from '../http/validate.js'
 import { parseAddress, trimAddress } from '../mail/address.js'
 import { hasHeaderBreak } from '../mail/mime/write-header-field.js'
-import type { Clock } from '../world/time/clock.js'
 import {
   findWorkspace,
   findWorkspaceByName,
@@ -79,10 +79,7 @@ const checkSettings = validator(Settings, 'settings')
 
 const { name: _, ...DEFAULT_SETTINGS } = toSettings({ ...NEW_WORKSPACE, name: '' })
 
-export interface WorkspaceParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface WorkspaceParts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   /** Holds all queued mail of the workspace. @param by who may release it @returns messages held */
   readonly holdWorkspaceMail: (workspaceId: string, by: RemovedBy) => Promise<number>
 }
@@ -100,7 +97,7 @@ export async function createWorkspace(
   await database.write(async tx => {
     await requireFreeName(tx.db, workspace)
     await insertWorkspace(tx.db, workspace)
-    await record(tx, 'created', workspace, { actor, createdAt: workspace.createdAt })
+    await record(tx, actor, workspace.createdAt, workspace, 'created')
   })
   return workspace
 }
@@ -125,7 +122,7 @@ export async function changeWorkspace(
     const changed = settingsChanges(toSettings(workspace), toSettings(next))
     if (Object.keys(changed).length === 0) return workspace
     await updateWorkspace(tx.db, next)
-    await record(tx, 'changed', next, { actor, createdAt: clock.now(), changes: changed })
+    await record(tx, actor, clock.now(), next, 'changed', changed)
     return next
   })
 }
@@ -144,11 +141,11 @@ export async function removeWorkspace(
   precondition?: Precondition,
 ): Promise<number> {
   await database.write(async tx => {
-    const createdAt = clock.now()
+    const now = clock.now()
     const workspace = await getWorkspace(tx.db, id)
     precondition?.check(workspaceEtag(workspace))
-    await markRemoved(tx.db, id, createdAt, by)
-    await record(tx, 'removed', workspace, { actor, createdAt })
+    await markRemoved(tx.db, id, now, by)
+    await record(tx, actor, now, workspace, 'removed')
   })
   return holdWorkspaceMail(id, by)
 }
@@ -174,7 +171,7 @@ export async function restoreWorkspace(
       )
     await requireFreeName(tx.db, removed)
     if (!(await markRestored(tx.db, id, now))) throw notRemoved(id)
-    await record(tx, 'restored', removed, { actor, createdAt: now })
+    await record(tx, actor, now, removed, 'restored')
     return getWorkspace(tx.db, id)
   })
 }
@@ -203,12 +200,18 @@ async function requireFreeName(db: Queries, { id, name }: Pick<Workspace, 'id' |
 
 async function record(
   tx: Tx,
-  what: 'created' | 'changed' | 'removed' | 'restored',
+  actor: Actor,
+  now: number,
   { id, name }: Pick<Workspace, 'id' | 'name'>,
-  rest: Pick<Activity, 'actor' | 'createdAt' | 'changes'>,
+  what: 'created' | 'changed' | 'removed' | 'restored',
+  changes: Changes = {},
 ): Promise<void> {
   tx.changed('workspaces')
-  await recordActivity(tx, { workspaceId: id, action: `workspace.${what}`, subject: name, ...rest })
+  await recordActivity(tx, { workspaceId: id, actor }, now, {
+    action: `workspace.${what}`,
+    subject: name,
+    changes,
+  })
 }
 
 export interface DescribedSetting {

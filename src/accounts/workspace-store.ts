@@ -6,6 +6,7 @@
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import { uuidOf } from '../core/ids.js'
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import { keysetPage, type Listed, type PageOf } from '../db/listing.js'
 import { statement } from '../db/statement.js'
@@ -279,7 +280,7 @@ export async function listRemovedWorkspaces(db: Queries, now: number): Promise<R
     .execute()
   return rows.map(row => ({
     ...fromRow(row),
-    removedAt: row.deleted_at ?? 0,
+    removedAt: must(row.deleted_at, 'deleted_at'),
     removedBy: removedByOf(row),
   }))
 }
@@ -359,7 +360,7 @@ function actingFromRow(row: Selectable<WorkspaceRow>, id: string): ActingWorkspa
   }
 }
 
-/** What visitors of a workspace's public pages see of it. */
+/** A workspace as its public pages show it. */
 export interface PublicSender {
   readonly sender: Sender
   readonly isSandbox: boolean

@@ -1,5 +1,5 @@
 /**
- * What server and commands share: the open database, id generation, and dependencies of stores and services.
+ * Shared by server and commands: the open database, id generation, and dependencies of stores and services.
  *
  * A command opens its own appliance on the data folder of a running server; the two only share the database.
  */

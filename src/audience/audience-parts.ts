@@ -1,16 +1,8 @@
 /** Dependencies of the audience's services and routes, and the acting party. Holds no logic. */
-import type { NewId } from '../core/ids.js'
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import type { AudienceSource } from './audience-events.js'
-import type { Clock } from '../world/time/clock.js'
 
-export interface AudienceParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
-  /** Called after events were appended. */
-  readonly onEvents: () => void
-}
+export type AudienceParts = Pick<Services, 'database' | 'clock' | 'newId' | 'onEvents'>
 
 /** Whose contacts are acted on, and by what. */
 export interface Acting {

@@ -5,6 +5,7 @@
  * while it can be restored, and so does a deleted thing, whose count stays current. Pairs are unique. Each function runs a few statements, however many contacts it gets.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import { rowsInsert } from '../db/insert-rows.js'
 import { inLists, inPieces, statement, type Rows } from '../db/statement.js'
@@ -277,7 +278,7 @@ export async function deletePairsOfDeleted(
     await sql`delete from ${sql.table(things)} where seq = ${deleted.seq}`.execute(db)
     return 1
   }
-  const last = contacts.at(-1)?.contact ?? 0
+  const last = must(contacts.at(-1), 'the last contact').contact
   await sql`
     delete from ${sql.table(pairs)} where ${sql.ref(thing)} = ${deleted.seq} and contact <= ${last}`.execute(
     db,

@@ -7,6 +7,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../core/errors.js'
+import { must } from '../core/must.js'
 import { dialectOf, type Queries } from '../db/database.js'
 import { isBehind, isUpTo, type KeysetOrder } from '../db/listing.js'
 import type { Listing, Page, Position } from '../http/pagination.js'
@@ -105,7 +106,7 @@ export function countPieces(
       select count(*) as count from ${liveContacts(db)} where ${sql.join(where(piece), sql` and `)}`.execute(
       db,
     )
-    return { piece, count: rows[0]?.count ?? 0 }
+    return { piece, count: must(rows[0], 'the count').count }
   })
 }
 

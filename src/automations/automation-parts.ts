@@ -1,14 +1,13 @@
 /** Dependencies of automations, and the events they add to the event log. */
 import type { AudienceParts } from '../audience/audience-parts.js'
 import type { Queries } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import type { SendParts } from '../msa/rest/send-email.js'
 import type { HttpClient } from '../world/net/fetch.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
 import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 
-export interface AutomationParts extends AudienceParts {
+export interface AutomationParts extends AudienceParts, Pick<Services, 'random' | 'log'> {
   readonly send: SendParts
   /**
    * HTTP client for webhook steps, under the egress policy for URLs that clients give.
@@ -18,8 +17,6 @@ export interface AutomationParts extends AudienceParts {
   readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
   /** Passed in because `campaigns/` is in the same layer and cannot be imported. */
   readonly hasCampaign: (db: Queries, workspaceId: string, id: string) => Promise<boolean>
-  readonly log: Log
-  readonly random: Random
 }
 
 /** Includes the signal that runs may be due. */

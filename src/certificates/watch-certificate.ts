@@ -6,15 +6,13 @@
  */
 import { describeError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
+import type { Services } from '../db/services.js'
 import type { Job } from '../scheduler/scheduler.js'
 import type { Clock } from '../world/time/clock.js'
-import type { Log } from '../world/log.js'
 import type { TlsCertificate } from '../world/tls/tls-certificate.js'
 import { certificateStanding } from './standing.js'
 
-export interface WatchParts {
-  readonly clock: Clock
-  readonly log: Log
+export interface WatchParts extends Pick<Services, 'clock' | 'log'> {
   readonly certificate: TlsCertificate
 }
 
@@ -40,5 +38,29 @@ export function watchCertificate({ clock, log, certificate }: WatchParts): Job {
         log.warn('certificate check failed', { fault, daysLeft, until: isoTime(expiresAt) })
       }
     },
+  }
+}
+
+const PERIOD_MS = 60_000
+
+/**
+ * Runs the watch on nodes that do not run the jobs: each node has its own files.
+ *
+ * @param isRunningJobs whether this node currently runs the jobs, including the watch
+ * @returns stops it
+ */
+export function watchOnOtherNodes(clock: Clock, watch: Job, isRunningJobs: () => boolean): () => void {
+  const stopping = new AbortController()
+  const next = () =>
+    clock.after(PERIOD_MS, () => {
+      void (async () => {
+        if (!isRunningJobs()) await watch.run(stopping.signal)
+        if (!stopping.signal.aborted) timer = next()
+      })()
+    })
+  let timer = next()
+  return () => {
+    stopping.abort()
+    timer.cancel()
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What every command shares: configuration, output and exit status.
+ * Shared by all commands: configuration, output and exit status.
  *
  * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
  */

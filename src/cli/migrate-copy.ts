@@ -229,7 +229,7 @@ function reportOf(tables: readonly CopiedTable[]): string {
   return [table(head, rows), ...(empty === 0 ? [] : [`and ${empty} empty tables`])].join('\n')
 }
 
-/** What lies beside the database in a data directory, and means something elsewhere. */
+/** Files beside the database that are still needed after the move. */
 const FILES: readonly (readonly [name: string, meaning: string])[] = [
   ['erased-addresses', 'the register of erased addresses, used when a backup is restored'],
   ['backups', 'backups'],

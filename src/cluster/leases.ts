@@ -13,7 +13,7 @@ export const LEASES = [
   'campaigns',
   /** Creating and sending deliveries, which share the subscriptions and their lanes. */
   'webhooks',
-  /** What comes back: inbound mail, bounces, reports to submitters. */
+  /** Returned mail: inbound mail, bounces, reports to submitters. */
   'inbound',
   /** Counting mail events and visits. */
   'statistics',

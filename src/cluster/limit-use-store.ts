@@ -19,16 +19,16 @@ declare module '../db/tables.js' {
   }
 }
 
-/** What a node asks for. Amounts are those of a whole window. */
+/** A node's request for shares of a limit. Amounts are those of a whole window. */
 export interface Asked {
   /** Digest. */
   readonly name: string
   readonly limit: number
   /** Counted at this node, which nobody can take back. */
   readonly used: number
-  /** What it wants to hold at least, with `used`. */
+  /** The least it wants to hold, with `used`. */
   readonly need: number
-  /** What it wants beyond that, if much is left. */
+  /** More that it wants if much is left. */
   readonly extra: number
   /** How long its part counts, ms. */
   readonly keepMs: number
@@ -36,9 +36,9 @@ export interface Asked {
 
 export interface Drawn {
   readonly name: string
-  /** What the node may have counted within the window, until it draws again. */
+  /** The most the node may count within the window, until it draws again. */
   readonly held: number
-  /** What all others hold. */
+  /** Held by all others. */
   readonly others: number
 }
 

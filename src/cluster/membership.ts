@@ -9,11 +9,10 @@
  * With SQLite there is one node, which holds every lease.
  */
 import { describeError } from '../core/errors.js'
-import type { Database, Tx } from '../db/database.js'
+import type { Tx } from '../db/database.js'
 import { isRemoval } from '../db/removed-error.js'
 import { isUnreachable } from '../db/faults/transient-error.js'
-import type { Log } from '../world/log.js'
-import type { Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
 import { nodeFor, nodesFor } from './lane-shares.js'
 import { leaseTargets, type LeaseName } from './leases.js'
 import {
@@ -46,13 +45,9 @@ const MAX_GAP_MS = 2 * SIGN_MS
 /** How long the others then have to show that they are alive, if the database was slow; if it was away, they have `ALIVE_MS`. */
 const RETURN_MS = 1.5 * SIGN_MS
 
-export interface MembershipParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface MembershipParts extends Pick<Services, 'database' | 'clock' | 'log' | 'hostname'> {
   /** Identifies this run of the server. */
   readonly nodeId: string
-  readonly hostname: string
   readonly roles: readonly Role[]
 }
 

@@ -1,4 +1,4 @@
-/** What a node does; each node has its roles from its configuration. Pure. */
+/** Roles of nodes; each node has its own from its configuration. Pure. */
 
 /** `http`, `submission` and `inbound` listen for clients; `mta` delivers; `scheduler` may hold leases of background work. */
 export const ROLES = ['http', 'submission', 'inbound', 'mta', 'scheduler'] as const

@@ -10,14 +10,12 @@
  */
 import { createHash } from 'node:crypto'
 import { describeError } from '../core/errors.js'
+import type { Services } from '../db/services.js'
 import { SlidingWindow, type WindowState } from '../http/sliding-window.js'
-import type { Log } from '../world/log.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Asked, Drawn } from './limit-use-store.js'
 
-export interface SharedLimitParts {
-  readonly clock: Clock
-  readonly log: Log
+export interface SharedLimitParts extends Pick<Services, 'clock' | 'log'> {
   /** Nodes that share the database, this one included. */
   readonly nodes: () => number
   readonly draw: (nodes: number, asked: readonly Asked[]) => Promise<readonly Drawn[]>
@@ -27,7 +25,7 @@ export interface SharedLimitParts {
 
 /** Interval in which what is held is adapted to what is used. */
 const TICK_MS = 1_000
-/** What other nodes used still counts after they are gone. */
+/** Uses by other nodes count even after those are gone. */
 const MEMORY_MS = 60_000
 /** Names per statement. */
 const MAX_ASKED = 500
@@ -39,7 +37,7 @@ const REFUSED_MS = 250
 const PATIENCE_MS = 1_000
 /** How long after its last statement a node's part still counts, beyond the window. */
 const KEEP_MS = 5_000
-/** What was taken after the last statement is reported after this long at the latest. */
+/** Longest time until uses after the last statement are reported. */
 const REPORT_MS = 3_000
 
 interface Ask {
@@ -148,7 +146,7 @@ export class SharedLimits {
   }
 }
 
-/** What this node holds of one limit. */
+/** This node's share of one limit. */
 interface Part {
   limit: number
   held: number
@@ -326,7 +324,7 @@ class SharedWindow extends SlidingWindow {
   }
 }
 
-/** What to hold beyond what is used: enough for about two seconds. */
+/** Amount to hold beyond the used one: enough for about two seconds. */
 function extraOf({ limit, taken, takenBefore }: Part): number {
   return Math.min(Math.ceil(limit / 4), Math.max(2 * Math.max(taken, takenBefore), Math.ceil(limit / 100)))
 }

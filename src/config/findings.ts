@@ -10,7 +10,7 @@ export interface Finding {
   /** Dotted key. */
   readonly path: string
   readonly what: string
-  /** What the operator should do. */
+  /** The remedy, as an instruction to the operator. */
   readonly fix: string
   /** Marks a warning that breaks part of the service, which `doctor` counts as a failure. */
   readonly outage?: true

@@ -8,19 +8,13 @@
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { LogEvent } from '../world/log-events.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
-import { pauseFor, type Clock } from '../world/time/clock.js'
-import type { Database, Tx } from './database.js'
+import { pauseFor } from '../world/time/clock.js'
+import type { Tx } from './database.js'
+import type { Services } from './services.js'
 
 const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
 
-export interface BatchWriterParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-}
+export type BatchWriterParts = Pick<Services, 'database' | 'clock' | 'random' | 'log'>
 
 export interface Batching<T, R> {
   readonly events: {

@@ -1,5 +1,5 @@
 /**
- * What each migration does and costs, for `postroad migrate --dry-run` and the log of an upgrade.
+ * Effect and cost of each migration, for `postroad migrate --dry-run` and the log of an upgrade.
  *
  * Beside the migrations, since those are frozen. Costs are rough: measured with `test/upgrade/measure-upgrade.ts` on two busy cores, where a
  * million messages with two million webhook deliveries take four seconds in all.

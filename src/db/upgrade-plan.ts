@@ -1,5 +1,6 @@
 /** Which migrations an upgrade would run, the rows they touch, and roughly what they take. Reads only; changes nothing. */
 import { sql, type Kysely } from 'kysely'
+import { must } from '../core/must.js'
 import type { Dialect } from './database.js'
 import { MIGRATION_NOTES, type TouchedTable } from './migration-notes.js'
 import { pendingMigrations, requireUsable, SchemaError } from './migrate.js'
@@ -21,7 +22,7 @@ export interface PlannedMigration {
   readonly rows: Readonly<Record<string, number>>
   /** Rough. */
   readonly estimateMs: number
-  /** What the database and its log grow by; rough. */
+  /** Growth of the database and its log; rough. */
   readonly octets: number
 }
 
@@ -71,5 +72,5 @@ async function countRows(db: Kysely<Tables>, { table, where }: TouchedTable): Pr
   const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)} ${sql.raw(
     where === undefined ? '' : `where ${where}`,
   )}`.execute(db)
-  return rows[0]?.count ?? 0
+  return must(rows[0], 'the count').count
 }

@@ -8,11 +8,11 @@ import { sql, type Generated, type Selectable } from 'kysely'
 import type { Actor } from '../core/actor.js'
 import { given } from '../core/given.js'
 import { APPLIANCE } from '../core/owner.js'
-import type { Database, Queries, Tx } from '../db/database.js'
+import type { Queries, Tx } from '../db/database.js'
 import { likeText } from '../db/folded-words.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
-import type { Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
 
 interface ActivityRow {
   seq: Generated<number>
@@ -42,21 +42,28 @@ type Value = string | number | boolean | null
 /** Settings before and after the action, by name. */
 export type Changes = Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
 
-export interface Activity {
+/** Who acts, and in which workspace; a `Principal` is one. */
+export interface WorkspaceActor {
   readonly workspaceId: string
   readonly actor: Actor
+}
+
+export interface Activity {
   /** E.g. `domain.added`. */
   readonly action: `${string}.${string}`
   /** Human-readable object of the action: a domain, an address, the name of a key. */
   readonly subject: string
   readonly details?: Readonly<Record<string, Value>>
   readonly changes?: Changes
-  /** Ms since epoch UTC. */
-  readonly createdAt: number
 }
 
-export async function recordActivity(tx: Tx, activity: Activity): Promise<void> {
-  const { workspaceId, actor, action, subject, details = {}, changes = {}, createdAt } = activity
+/** @param createdAt ms since epoch UTC */
+export async function recordActivity(
+  tx: Tx,
+  { workspaceId, actor }: WorkspaceActor,
+  createdAt: number,
+  { action, subject, details = {}, changes = {} }: Activity,
+): Promise<void> {
   await tx.db
     .insertInto('activities')
     .values({
@@ -76,18 +83,20 @@ export async function recordActivity(tx: Tx, activity: Activity): Promise<void> 
 
 /** Records an action on the appliance in a transaction of its own, for actions that change no rows. */
 export async function recordAction(
-  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  { database, clock }: Pick<Services, 'database' | 'clock'>,
   actor: Actor,
   action: Activity['action'],
   subject: string,
 ): Promise<void> {
   await database.write(tx =>
-    recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, createdAt: clock.now() }),
+    recordActivity(tx, { workspaceId: APPLIANCE, actor }, clock.now(), { action, subject }),
   )
 }
 
-export interface RecordedActivity extends Required<Activity> {
+export interface RecordedActivity extends WorkspaceActor, Required<Activity> {
   readonly id: number
+  /** Ms since epoch UTC. */
+  readonly createdAt: number
 }
 
 /** All given conditions must match. */

@@ -7,12 +7,12 @@
  */
 import { describeError } from '../core/errors.js'
 import { isAppliance } from '../core/owner.js'
-import type { Database, Tx } from '../db/database.js'
+import type { Tx } from '../db/database.js'
 import { PieceSize } from '../db/piece-size.js'
 import { isStorageError } from '../db/faults/transient-error.js'
-import { pauseFor, systemClock, type Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
+import { pauseFor, systemClock } from '../world/time/clock.js'
 import { AT_ONCE, WHEN_WOKEN, Worker } from '../world/time/worker.js'
-import type { Log } from '../world/log.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
 import { EventTail, type Read } from './event-tail.js'
@@ -26,11 +26,7 @@ import {
   type StoredEvent,
 } from './store.js'
 
-export interface DispatcherParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
-}
+export type DispatcherParts = Pick<Services, 'database' | 'clock' | 'log'>
 
 /** Reduced if a batch takes longer than a consumer's share of a group commit. */
 const EVENTS_PER_TURN = 100

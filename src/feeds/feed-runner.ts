@@ -34,7 +34,7 @@ export async function runDueFeeds(parts: FeedParts, stopping: AbortSignal): Prom
         if (await actFor(holder, () => runOne(parts, feed, stopping))) done += 1
       })
     }
-    // What is being fetched at shutdown is abandoned: nothing was written, so the next start runs it.
+    // Fetches in progress at shutdown are abandoned: nothing was written, so the next start runs them.
     await Promise.race([Promise.all(due.map(run)), stopped])
     if (stopping.aborted || due.length < LIST_SIZE || done === 0) return
   }

@@ -4,25 +4,17 @@ import { isTimezone } from '../accounts/workspace-settings.js'
 import { refusal } from '../audience/checks.js'
 import { given } from '../core/given.js'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
-import {
-  Id,
-  IdOrNull,
-  IntegerOrNull,
-  Moment,
-  MomentOrNull,
-  orNull,
-  TextOrNull,
-} from '../http/answer/answer-fields.js'
+import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../http/answer/answer-fields.js'
 import { EXAMPLE_ID } from '../msa/rest/send-schema.js'
 import {
   AnyId,
   LIST,
   manner,
+  mannerToApi,
   orCleared,
   SEGMENT,
-  SendWindowSchema,
+  shownManner,
   Subject,
-  windowToApi,
 } from '../campaigns/rest/campaign-schema.js'
 import { readFields } from '../campaigns/rest/campaign-fields.js'
 import { CLOCK_TIME } from '../campaigns/model/send-window.js'
@@ -163,13 +155,7 @@ export const FeedSchema = Type.Object(
     timezone: TextOrNull(),
     max_items: Type.Integer(),
     enabled: Type.Boolean(),
-    from_email: TextOrNull(),
-    from_name: TextOrNull(),
-    reply_to: TextOrNull(),
-    track_opens: orNull(Type.Boolean()),
-    track_clicks: orNull(Type.Boolean()),
-    rate_per_hour: IntegerOrNull(),
-    send_window: orNull(SendWindowSchema),
+    ...shownManner,
     is_sandbox: Type.Boolean(),
     next_run_at: MomentOrNull({ description: 'When it is next read; null while disabled.' }),
     failures: Type.Integer({ description: 'Failed attempts in a row.' }),
@@ -282,13 +268,7 @@ export function feedToApi(feed: Feed): ShownFeed {
     timezone: feed.timezone,
     max_items: feed.maxItems,
     enabled: feed.isEnabled,
-    from_email: feed.fromEmail,
-    from_name: feed.fromName,
-    reply_to: feed.replyTo,
-    track_opens: feed.trackOpens,
-    track_clicks: feed.trackClicks,
-    rate_per_hour: feed.ratePerHour,
-    send_window: feed.sendWindow && windowToApi(feed.sendWindow),
+    ...mannerToApi(feed),
     is_sandbox: feed.isSandbox,
     next_run_at: isoTimeOrNull(feed.nextAt),
     failures: feed.failures,

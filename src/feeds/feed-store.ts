@@ -11,28 +11,16 @@ import { deleteOldest } from '../db/retention.js'
 import { inLists, inPieces } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
-import type { SendWindow } from '../campaigns/model/send-window.js'
+import { mailingFromRow, mailingToRow, type MailingRow } from '../campaigns/model/campaign-store.js'
 import type { FeedSchedule } from './feed-schedule.js'
 import type { Feed, FeedFields, FeedItem, FeedRun, RunStatus } from './feed.js'
 
-interface FeedRow {
+interface FeedRow extends MailingRow {
   seq: Generated<number>
   id: string
   workspace_id: string
   is_sandbox: Flag
-  name: string
   url: string
-  subject: string
-  template_id: string
-  list_id: string | null
-  segment_id: string | null
-  from_email: string | null
-  from_name: string | null
-  reply_to: string | null
-  track_opens: Flag | null
-  track_clicks: Flag | null
-  rate_per_hour: number | null
-  send_window: string | null
   schedule: string
   timezone: string | null
   max_items: number
@@ -98,19 +86,8 @@ export async function insertFeed(db: Queries, feed: NewFeed): Promise<number> {
 
 function fieldsToRow(fields: FeedFields) {
   return {
-    name: fields.name,
+    ...mailingToRow(fields),
     url: fields.url,
-    subject: fields.subject,
-    template_id: fields.templateId,
-    list_id: fields.listId,
-    segment_id: fields.segmentId,
-    from_email: fields.fromEmail,
-    from_name: fields.fromName,
-    reply_to: fields.replyTo,
-    track_opens: fields.trackOpens === null ? null : flag(fields.trackOpens),
-    track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
-    rate_per_hour: fields.ratePerHour,
-    send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
     schedule: JSON.stringify(fields.schedule),
     timezone: fields.timezone,
     max_items: fields.maxItems,
@@ -335,19 +312,8 @@ function feedFromRow(row: Selectable<FeedRow>): Feed {
     id: row.id,
     workspaceId: row.workspace_id,
     isSandbox: row.is_sandbox === 1,
-    name: row.name,
+    ...mailingFromRow(row),
     url: row.url,
-    subject: row.subject,
-    templateId: row.template_id,
-    listId: row.list_id,
-    segmentId: row.segment_id,
-    fromEmail: row.from_email,
-    fromName: row.from_name,
-    replyTo: row.reply_to,
-    trackOpens: row.track_opens === null ? null : row.track_opens === 1,
-    trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
-    ratePerHour: row.rate_per_hour,
-    sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
     schedule: JSON.parse(row.schedule) as FeedSchedule,
     timezone: row.timezone,
     maxItems: row.max_items,

@@ -2,7 +2,7 @@
 import type { RenderQueue } from '../content/rendering/render-queue.js'
 import type { HttpClient } from '../world/net/fetch.js'
 import type { EgressPolicy } from '../world/net/egress-policy.js'
-import type { CampaignFields } from '../campaigns/model/campaign.js'
+import type { Mailing } from '../campaigns/model/campaign.js'
 import type { CampaignParts } from '../campaigns/model/campaign-parts.js'
 import type { FeedSchedule } from './feed-schedule.js'
 
@@ -15,24 +15,7 @@ export interface FeedParts extends CampaignParts {
   }
 }
 
-/** Fields that all campaigns of a feed share. */
-export type FeedLetter = Pick<
-  CampaignFields,
-  | 'subject'
-  | 'templateId'
-  | 'listId'
-  | 'segmentId'
-  | 'fromEmail'
-  | 'fromName'
-  | 'replyTo'
-  | 'trackOpens'
-  | 'trackClicks'
-  | 'ratePerHour'
-  | 'sendWindow'
->
-
-export interface FeedFields extends FeedLetter {
-  readonly name: string
+export interface FeedFields extends Mailing {
   readonly url: string
   readonly schedule: FeedSchedule
   /** IANA name; null: the workspace's. */

@@ -10,10 +10,11 @@ import { refuseMoreThan } from '../audience/checks.js'
 import { renderKey } from '../content/rendering/render-queue.js'
 import type { MailRequest } from '../content/rendering/render-request.js'
 import { brandOf } from '../content/rendering/merging.js'
+import type { Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
-import type { Queries } from '../db/database.js'
-import { recordActivity } from '../events/activity-store.js'
+import type { Queries, Tx } from '../db/database.js'
+import { recordActivity, type Changes } from '../events/activity-store.js'
 import { settingsChanges } from '../events/settings-changes.js'
 import { etagOf, Tagged, type Precondition } from '../http/preconditions.js'
 import type { Principal } from '../http/principal.js'
@@ -103,7 +104,7 @@ export async function createFeed(parts: FeedParts, principal: Principal, body: N
     const seq = await insertFeed(tx.db, made)
     await rememberItems(tx.db, seq, items.slice(initial), now)
     const feed = await requireFeed(tx.db, workspaceId, made.id)
-    await recordActivity(tx, { ...about(feed), actor, action: 'feed.created', createdAt: now })
+    await record(tx, actor, now, feed, 'feed.created')
     return feed
   })
 }
@@ -118,8 +119,15 @@ function withoutResend({
   return rest
 }
 
-function about({ id, workspaceId, name }: Feed) {
-  return { workspaceId, subject: name, details: { id } }
+function record(
+  tx: Tx,
+  actor: Actor,
+  now: number,
+  { id, workspaceId, name }: Feed,
+  action: `feed.${string}`,
+  changes: Changes = {},
+): Promise<void> {
+  return recordActivity(tx, { workspaceId, actor }, now, { action, subject: name, details: { id }, changes })
 }
 
 /** @throws AppError validation_error, saying what is wrong with it */
@@ -169,13 +177,7 @@ export async function changeFeed(
       await forgetItems(tx.db, before.seq)
       await rememberItems(tx.db, before.seq, moved.items, now)
     }
-    await recordActivity(tx, {
-      ...about(changed),
-      actor,
-      action: 'feed.changed',
-      changes: settings,
-      createdAt: now,
-    })
+    await record(tx, actor, now, changed, 'feed.changed', settings)
     return requireFeed(tx.db, workspaceId, id)
   })
 }
@@ -211,7 +213,7 @@ export async function removeFeed(
     const feed = await requireFeed(tx.db, workspaceId, id)
     precondition?.check(feedEtag(feed))
     await deleteFeed(tx.db, feed.seq)
-    await recordActivity(tx, { ...about(feed), actor, action: 'feed.deleted', createdAt: clock.now() })
+    await record(tx, actor, clock.now(), feed, 'feed.deleted')
   })
 }
 

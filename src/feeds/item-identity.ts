@@ -102,7 +102,7 @@ const TRACKING =
   /^(utm_|mc_|pk_|mtm_|hsa_|_hs|oly_|fbclid$|gclid$|dclid$|gbraid$|wbraid$|msclkid$|yclid$|twclid$|ttclid$|igshid$|li_fat_id$|mkt_tok$|vero_id$|xtor$|_ga$|_gl$)/i
 
 /**
- * What stays of a link when it is published again: http or https, `www.`, tracking parameters and a slash at the end do not count.
+ * The part of a link that stays the same when it is published again: http or https, `www.`, tracking parameters and a slash at the end do not count.
  *
  * @param link that can be parsed
  * @returns without its fragment, and with it for pages that hold several items, such as a list of changes; empty for a home page

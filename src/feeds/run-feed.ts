@@ -282,12 +282,9 @@ async function reportFailing(
   error: string,
   now: number,
 ): Promise<void> {
-  await recordActivity(tx, {
-    workspaceId,
-    actor: SYSTEM,
+  await recordActivity(tx, { workspaceId, actor: SYSTEM }, now, {
     action: 'feed.failing',
     subject: name,
     details: { id, error },
-    createdAt: now,
   })
 }

@@ -8,7 +8,6 @@ import type { Role } from '../cluster/roles.js'
 import { formatDuration } from '../core/units.js'
 import type { CheckHealth } from '../db/health.js'
 import type { Clock } from '../world/time/clock.js'
-import { countedRarely } from './counted-rarely.js'
 import type { HealthReason } from './health-reasons.js'
 
 export interface HealthParts {
@@ -130,4 +129,17 @@ function countReasons(setAside = 0, disabledWebhooks = 0, failingFeeds = 0): Hea
       text: `${failingFeeds} RSS or JSON feeds could not be sent four times in a row; see the activity log`,
     })
   return reasons
+}
+
+const COUNT_HOLDS_MS = 10_000
+
+/** Caches a count. @returns undefined if the database cannot be read; the database check reports that itself */
+function countedRarely(clock: Clock, count: () => Promise<number>): () => Promise<number | undefined> {
+  let counted: { readonly at: number; readonly count: Promise<number | undefined> } | undefined
+  return () => {
+    const now = clock.monotonic()
+    if (!counted || now - counted.at >= COUNT_HOLDS_MS)
+      counted = { at: now, count: count().catch(() => undefined) }
+    return counted.count
+  }
 }

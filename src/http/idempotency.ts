@@ -67,7 +67,7 @@ export interface ClaimedRoute {
   readonly answerHasSecret?: true
 }
 
-/** What a key is scoped to. */
+/** Scope of an idempotency key. */
 export interface ClaimScope {
   readonly principal: Pick<Principal, 'workspaceId' | 'isSandbox'>
   readonly method: string

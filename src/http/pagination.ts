@@ -100,7 +100,7 @@ export function cursorPageOf(query: PageFields, scope: string): Page {
   return { ...page, after: readCursor(query.after, scope) }
 }
 
-/** What a list route's handler returns. */
+/** A page, as a list route's handler returns it. */
 export interface Listing<T> {
   readonly items: readonly T[]
   /** Total matching rows. */

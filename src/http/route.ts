@@ -65,7 +65,7 @@ export class Reply<T> {
   }
 }
 
-/** What the API description needs; routes at the root are not described. */
+/** For the API description; routes at the root are not described. */
 export interface Described {
   /** Name for client generators, e.g. `sendEmail`; unique and as stable as the path. */
   readonly operationId: string

@@ -160,12 +160,9 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
         const id = Number(params.id)
         await database.write(async tx => {
           if (!(await markUnprocessed(tx.db, id))) throw noSuchMail(params.id)
-          await recordActivity(tx, {
-            workspaceId: APPLIANCE,
-            actor: operator.actor,
+          await recordActivity(tx, { workspaceId: APPLIANCE, actor: operator.actor }, clock.now(), {
             action: 'inbound_mail.reprocessed',
             subject: `inbound mail ${id}`,
-            createdAt: clock.now(),
           })
         })
         return { id, status: 'waiting' as const }

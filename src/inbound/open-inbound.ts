@@ -1,14 +1,11 @@
 /** Assembles the receiver and the processor of inbound mail. */
-import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import type { OpenWindow } from '../http/sliding-window.js'
 import type { ReturnPathKey } from '../mail/return-path.js'
 import type { MailReceiver } from '../smtp/receiver.js'
 import type { Resolver } from '../world/dns/dns.js'
 import type { Clock, Timer } from '../world/time/clock.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
-import type { SpawnThread } from '../world/threads.js'
 import { Forwarder } from './effects/forward.js'
 import { leftBehindBefore } from '../cluster/left-behind.js'
 import { listPublishedNames, type Purpose } from '../cluster/published-name-store.js'
@@ -21,18 +18,14 @@ import { readInboundAddress } from './inbound-address.js'
 import { openInboundReceiver } from './intake/receiver.js'
 import { newCounters } from './results.js'
 
-export interface InboundParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  readonly newId: NewId
-  readonly spawn: SpawnThread
+export interface InboundParts extends Pick<
+  Services,
+  'database' | 'clock' | 'random' | 'log' | 'newId' | 'spawn' | 'hostname'
+> {
   /** For the SPF records of reporters. */
   readonly resolver: Resolver
   /** Every version of the secret `return_path`: mail sent before a rotation still bounces. */
   readonly keys: readonly ReturnPathKey[]
-  readonly hostname: string
   /** Hostnames of all nodes, in lower case. */
   readonly nodeNames?: readonly string[]
   /** `inbound.report_domain`; default: the hostname. */
@@ -72,7 +65,7 @@ export interface Inbound {
 }
 
 const FOLLOW_MS = 60_000
-/** What a published name may be for to stand behind an @. */
+/** Purposes of published names that can be the domain of an address. */
 const MAIL_PURPOSES: ReadonlySet<Purpose> = new Set(['hostname', 'reports', 'return_path'])
 
 /** Also deletes what a crash left of mail that was never accepted. */
@@ -132,7 +125,7 @@ async function readPublished({ reader }: Database): Promise<ReadonlySet<string>>
 function everyMinute(clock: Clock, follow: () => Promise<void>): () => void {
   const wait = () => {
     timer = clock.after(FOLLOW_MS, () => {
-      // What fails now is tried a minute later.
+      // A failure is retried a minute later.
       follow().catch(() => {})
       wait()
     })

@@ -6,7 +6,7 @@
 import type { ReturnedKind, ReturnedRecipient } from '../mail/returned/returned-mail.js'
 import type { ReportFields, ReportKind } from '../deliverability/reports/report-store.js'
 
-/** What to parse a mail for, by its recipients. */
+/** Kinds of content to parse a mail for, by its recipients. */
 export interface Wanted {
   readonly returned: boolean
   readonly reports: boolean

@@ -7,15 +7,13 @@
  * and kept. Database errors are logged and retried. Woken by the receiver's commits, and every few seconds for mail a
  * command marked for reprocessing.
  */
-import type { Timer, Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
+import type { Timer } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
 import { ParserThread } from './reading/parser-thread.js'
 import type { InboundCounters, InboundResult } from './results.js'
 import { describeError } from '../core/errors.js'
-import type { Database } from '../db/database.js'
 import { AT_ONCE, WHEN_WOKEN, Worker } from '../world/time/worker.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
 import { applyFindings, type ApplyParts, type ReadMail } from './effects/apply-findings.js'
 import { countAttempt, findWaitingMails, readInboundOctets, type InboundMail } from './inbound-mail-store.js'
 import type { MailFinding, ParseTask, Wanted } from './parser-protocol.js'
@@ -72,11 +70,7 @@ export class InboundProcessor {
   }
 }
 
-export interface ProcessingParts extends ApplyParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface ProcessingParts extends ApplyParts, Pick<Services, 'database' | 'clock' | 'random' | 'log'> {
   readonly counters: InboundCounters
   /** Called after events were appended and committed. */
   readonly onAppended: () => void

@@ -105,7 +105,7 @@ const TOO_LONG = 'is longer than 254 octets'
 const ALLOWED = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\u{80}-\u{10ffff}-]$/u
 
 /**
- * What is wrong with an invalid local part, in words that its owner understands: most are typing errors, or two addresses in one field. For
+ * The fault in an invalid local part, in words that its owner understands: most are typing errors, or two addresses in one field. For
  * all readers of addresses.
  */
 export function localFault(local: string): string {

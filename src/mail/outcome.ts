@@ -13,10 +13,10 @@ export interface SmtpReply {
   readonly text: string
 }
 
-/** What caused a rejection. Only `recipient` ever leads to a suppression. */
+/** Causes of a rejection. Only `recipient` ever leads to a suppression. */
 export const CAUSES = ['recipient', 'reputation', 'content', 'policy', 'transient', 'config'] as const
 export type Cause = (typeof CAUSES)[number]
-/** What the rejection applies to: the address, its whole domain, our sending host, or our sender address. */
+/** Scope of a rejection: the address, its whole domain, our sending host, or our sender address. */
 export const SCOPES = ['address', 'domain', 'source', 'sender'] as const
 export type Scope = (typeof SCOPES)[number]
 export const PERMANENCES = ['permanent', 'transient', 'undetermined'] as const

@@ -136,13 +136,10 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
       async handle({ operator }) {
         const deleted = await database.write(async tx => {
           const mails = await deleteCapturedMails(tx.db)
-          await recordActivity(tx, {
-            workspaceId: APPLIANCE,
-            actor: operator.actor,
+          await recordActivity(tx, { workspaceId: APPLIANCE, actor: operator.actor }, clock.now(), {
             action: 'captured_mail.deleted',
             subject: 'all captured mail',
             details: { mails },
-            createdAt: clock.now(),
           })
           return mails
         })

@@ -30,7 +30,7 @@ export interface AttemptTimes {
   readonly transmissionMs?: number
 }
 
-/** What can be logged of a message: `delivered` of `message delivered`. */
+/** Log events of a message without their noun: `delivered` of `message delivered`. */
 type MessageEvent =
   LogEvent<'info'> extends infer E ? (E extends `message ${infer What}` ? What : never) : never
 

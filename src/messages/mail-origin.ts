@@ -1,5 +1,5 @@
 /**
- * What a mail is: transactional or marketing, and what it is part of. The same for all messages of a content.
+ * Origin of a mail: transactional or marketing, and the campaign or automation it is part of. The same for all messages of a content.
  *
  * Decides the lane and which suppressions apply, and is included in every event about the mail. Pure.
  */

@@ -6,6 +6,7 @@
  * consumers after the commit.
  */
 import { given } from '../core/given.js'
+import { must } from '../core/must.js'
 import type { Tx } from '../db/database.js'
 import type { AboutMessage, Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
@@ -130,7 +131,7 @@ function change(tx: Tx, { kind, transitions }: Group): Promise<MessageHead[]> {
   const ids = transitions.map(({ messageId }) => messageId)
   const bounceType = first?.kind === 'bounced' ? first.facts.bounceType : undefined
   const reason = first && reasonOf(first)
-  return applyTransition(tx.db, kind, ids, first?.at ?? 0, given({ bounceType, reason }))
+  return applyTransition(tx.db, kind, ids, must(first, 'a transition').at, given({ bounceType, reason }))
 }
 
 function reasonOf(one: Transition): SkipReason | undefined {
@@ -139,7 +140,7 @@ function reasonOf(one: Transition): SkipReason | undefined {
 
 const GIVES_UP: ReadonlySet<TransitionKind> = new Set(['failed', 'suppressed', 'withheld'])
 
-/** What was opened has been delivered, so it does not fail: it leaves the queue as delivered. */
+/** An opened message has been delivered, so it does not fail: it leaves the queue as delivered. */
 async function presume(
   tx: Tx,
   { kind, transitions }: Group,
@@ -148,7 +149,7 @@ async function presume(
   if (!GIVES_UP.has(kind) || changed.length === transitions.length) return []
   const known = new Set(changed.map(({ id }) => id))
   const ids = transitions.map(({ messageId }) => messageId).filter(id => !known.has(id))
-  return applyTransition(tx.db, 'presumed', ids, transitions[0]?.at ?? 0)
+  return applyTransition(tx.db, 'presumed', ids, must(transitions[0], 'a transition').at)
 }
 
 async function lookUp(tx: Tx, { transitions }: Group, heads: Map<string, MessageHead>): Promise<void> {

@@ -1,19 +1,17 @@
 /** Stored mail as a resource: retention and the local inbox. */
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { resource } from '../resource/resource.js'
-import type { Clock } from '../world/time/clock.js'
 import { openNetworkAccess } from '../http/network-access.js'
 import { capturedMailRoutes, captureRoutes } from './capture-routes.js'
 import { contentPruning, messagePruning } from './prune-messages.js'
 
-export interface MessageResourceParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface MessageResourceParts extends Pick<
+  Services,
+  'database' | 'clock' | 'hostname' | 'publicUrl'
+> {
   readonly isCaptured: boolean
   /** `mta.capture_networks`. */
   readonly captureNetworks: readonly string[]
-  readonly hostname: string
-  readonly publicUrl: string
 }
 
 export const messages = resource({

@@ -5,11 +5,10 @@
  * by name and all other domains as `other`, which bounds the number of series. Fails: counting as the database does.
  */
 import { Counter, Gauge, Histogram } from 'prom-client'
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { addressDomain } from '../mail/address.js'
 import type { LoggedAttempt, OnAttempt } from '../queue/delivery/record-outcomes.js'
 import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-status-store.js'
-import type { Clock } from '../world/time/clock.js'
 import { cachedCount } from '../world/time/cached-count.js'
 import type { Metrics } from './metrics.js'
 
@@ -65,10 +64,7 @@ function delaySeconds({ attempt, dueAt, acceptedAt }: LoggedAttempt['job'], fini
   return Math.max(0, finishedAt - since) / 1_000
 }
 
-export interface QueueParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type QueueParts = Pick<Services, 'database' | 'clock'>
 
 export function observeQueue(metrics: Metrics, { database, clock }: QueueParts): void {
   const registers = [metrics.registry]

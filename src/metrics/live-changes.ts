@@ -67,7 +67,7 @@ export class LiveChanges {
     this.noted.clear()
   }
 
-  /** What has changed since the last call. */
+  /** Changes since the last call. */
   async take(): Promise<Changed> {
     if (this.seq === undefined) return new Map()
     const { groups, end, isCut } = await summarizeTail(this.database.reader, this.seq, MAX_EVENTS)

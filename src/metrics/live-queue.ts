@@ -96,7 +96,12 @@ export function liveQueueRoute(parts: LiveQueueParts): Route {
         active: queue?.activeCount ?? null,
         sites: siteRows(queue, rates),
         destinations: destinations.map(({ site, counts: { destination, queued, due, held, hasMore } }) => ({
-          ...{ destination, site, queued, due, held, has_more: hasMore },
+          destination,
+          site,
+          queued,
+          due,
+          held,
+          has_more: hasMore,
           ...(rates.get(destination) ?? NO_RATES),
         })),
       }

@@ -140,7 +140,7 @@ export class LiveStreams {
   }
 }
 
-/** What one client has not been told yet. */
+/** One client, with the news not yet sent to it. */
 class Stream {
   operator: OperatorPrincipal
   private readonly wanted: Wanted

@@ -1,5 +1,5 @@
 /**
- * What happens right now: rates of the last minute, connections, queue, event lag and memory, for `GET /live`; and the balance of all mail.
+ * Live figures: rates of the last minute, connections, queue, event lag and memory, for `GET /live`; and the balance of all mail.
  *
  * Meant to be polled once a second: everything comes from memory but the queue's size and the balance, which are counted in a reader
  * thread that rests in between. Rates begin with the start of the server.
@@ -70,7 +70,7 @@ function noCounts(): Counts {
   return { accepted: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0 }
 }
 
-/** What the running server reports. */
+/** Sources of live figures in the running server. */
 export interface LiveSources {
   readonly counters: LiveCounters
   readonly rates: DestinationRates

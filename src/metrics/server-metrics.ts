@@ -5,8 +5,9 @@
  */
 import { readdir } from 'node:fs/promises'
 import { Counter, Gauge, Histogram } from 'prom-client'
-import type { Database, OnCommitted } from '../db/database.js'
+import type { OnCommitted } from '../db/database.js'
 import { readPostgresSize } from '../db/postgres/database-size.js'
+import type { Services } from '../db/services.js'
 import { HEALTH_REASON_CODES, type HealthReasonCode } from '../health/health-reasons.js'
 import type { JobState } from '../scheduler/job-store.js'
 import type { Disk } from '../world/disk.js'
@@ -83,10 +84,8 @@ export function commitMetrics({ registry }: Metrics): OnCommitted {
   }
 }
 
-export interface StorageSources {
-  readonly database: Database
+export interface StorageSources extends Pick<Services, 'database' | 'clock'> {
   readonly disk: Disk
-  readonly clock: Clock
   readonly dataDir: string
 }
 

@@ -1,4 +1,5 @@
 /** SQL for batches. Message contents carry the batch's id and their index in it. */
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 import { deleteOldest } from '../db/retention.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -126,7 +127,7 @@ export async function listResults(db: Queries, batchId: string, page: Page): Pro
     .orderBy('c.batch_index')
     .execute()
   return rows.map(row => ({
-    index: row.batch_index ?? 0,
+    index: must(row.batch_index, 'batch_index'),
     to: row.recipient,
     messageId: row.id,
     reason: row.reason,

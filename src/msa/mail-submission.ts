@@ -6,16 +6,15 @@
  */
 import type { Workspace } from '../accounts/workspace-store.js'
 import type { MergeData } from '../content/rendering/merging.js'
+import type { Services } from '../db/services.js'
 import type { Principal } from '../http/principal.js'
 import type { MessageContent } from '../messages/content-store.js'
 import type { NewMessage } from '../messages/message-store.js'
 import type { Recipient } from './recipients.js'
-import type { NewId } from '../core/ids.js'
-import type { Database, Tx } from '../db/database.js'
+import type { Tx } from '../db/database.js'
 import type { NewQueueEntry } from '../queue/queue-store.js'
 import type { SlidingWindow } from '../http/sliding-window.js'
 import type { Log } from '../world/log.js'
-import type { Clock } from '../world/time/clock.js'
 
 /** Content shared by all recipients. `submit.ts` adds the workspace and the time. */
 export type SubmittedContent = Omit<MessageContent, 'workspaceId' | 'createdAt' | 'isPruned'>
@@ -89,10 +88,7 @@ export interface StoreParts {
   readonly log?: Log
 }
 
-export interface SubmitParts extends StoreParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface SubmitParts extends StoreParts, Pick<Services, 'database' | 'clock' | 'newId'> {
   /** Counts recipients per key and minute. */
   readonly emailWindows: SlidingWindow
 }

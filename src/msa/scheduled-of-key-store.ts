@@ -1,4 +1,5 @@
 /** SQL for the scheduled mail that was accepted with one API key. */
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 
 export interface KeyOfMail {
@@ -51,6 +52,6 @@ export async function listScheduledOfKey(
   return rows.map(row => ({
     id: row.id,
     contentId: row.content_id,
-    scheduledAt: row.scheduled_at ?? 0,
+    scheduledAt: must(row.scheduled_at, 'scheduled_at'),
   }))
 }

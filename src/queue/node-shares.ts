@@ -1,5 +1,5 @@
 /**
- * What this node delivers, as one of several: its destinations, its share of each site, its part of destinations that are split.
+ * This node's share of the deliveries, as one of several nodes: its destinations, its share of each site, its part of destinations that are split.
  *
  * A destination belongs to one node (`cluster/lane-shares.ts`). If so much mail waits for it that one node is not enough, that node splits it:
  * a row, which all nodes read before it takes effect, says into how many parts, and messages belong to parts by their id. A split ends when
@@ -12,8 +12,8 @@
 import { describeError } from '../core/errors.js'
 import type { Membership } from '../cluster/membership.js'
 import type { Queries } from '../db/database.js'
-import type { Log } from '../world/log.js'
-import type { Clock, Timer } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
+import type { Timer } from '../world/time/clock.js'
 import type { SiteFacts } from './delivery-agent.js'
 import type { Schedule } from './pacing/schedule.js'
 import type { SiteLimits } from './pacing/site-pace.js'
@@ -21,11 +21,9 @@ import { firstShare, shareOfSite } from './pacing/site-share.js'
 import type { LanePart } from './due-store.js'
 import { countDue, findSiteUses, findSplits, putSplit, writeSiteUses } from './site-share-store.js'
 
-export interface NodeSharesParts {
+export interface NodeSharesParts extends Pick<Services, 'clock' | 'log'> {
   /** `Database.shared`. */
   readonly database: Queries
-  readonly clock: Clock
-  readonly log: Log
   readonly membership: Pick<Membership, 'nodeId' | 'deliveringCount' | 'owns' | 'partsOf'>
 }
 

@@ -8,11 +8,10 @@
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
-import type { Database, Tx } from '../db/database.js'
+import type { Tx } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { lastEventAt } from '../events/store.js'
-import type { Clock, Timer } from '../world/time/clock.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
+import type { Timer } from '../world/time/clock.js'
 import { CampaignHolds } from './claiming/campaign-hold-store.js'
 import { LaneLooks } from './lane-looks.js'
 import { laneFromKey, type Lane } from './lane.js'
@@ -38,11 +37,7 @@ export interface QueuePolicy {
   readonly connections: number
 }
 
-export interface QueueManagerParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface QueueManagerParts extends Pick<Services, 'database' | 'clock' | 'random' | 'log'> {
   readonly agent: DeliveryAgent
   readonly jobs: JobLoader
   readonly locateSite: LocateSite
@@ -80,7 +75,7 @@ export class QueueManager {
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
   private readonly looks: LaneLooks
-  /** What others changed was not looked for in all lanes yet. */
+  /** Changes by others were not looked for in all lanes yet. */
   private isLookPending = false
   /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false

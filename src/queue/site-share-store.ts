@@ -4,6 +4,7 @@
  * Times are the database's, and told as durations from now. PostgreSQL only.
  */
 import { sql } from 'kysely'
+import { must } from '../core/must.js'
 import type { Queries } from '../db/database.js'
 
 interface SiteUseRow {
@@ -120,7 +121,7 @@ export async function findSplits(db: Queries): Promise<{ now: number; splits: Sp
     left join split_destinations as s on s.ends_at > time.now
     order by s.destination`.execute(db)
   return {
-    now: rows[0]?.now ?? 0,
+    now: must(rows[0], 'the time of the database').now,
     splits: rows.flatMap(({ now, destination, parts, begins_at: beginsAt, ends_at: endsAt }) =>
       destination === null
         ? []

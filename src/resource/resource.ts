@@ -2,7 +2,7 @@
  * A resource as the rest of the program sees it: one value that declares everything others need from its folder.
  *
  * Each folder exports one from its `resource.ts`, listed in `src/appliance/resources.ts`; `docs/hacking.md` adds one as an exercise.
- * What the configuration and the API description need is static; everything else is created by `open` from the parts it names.
+ * Parts for the configuration and the API description are static; everything else is created by `open` from the parts it names.
  * Pure; holds no logic.
  */
 import type { TObject } from 'typebox'

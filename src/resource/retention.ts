@@ -4,13 +4,12 @@
  * Resources declare rules; the composition root turns them into jobs. By default a rule runs hourly, with the rules spread over the
  * hour so that long ones do not start together. Fails: throws a plain Error for a rule with an unknown key of `[retention]`.
  */
-import type { Database, Tx } from '../db/database.js'
+import type { Tx } from '../db/database.js'
 import type { RemoveSome } from '../db/retention.js'
+import type { Services } from '../db/services.js'
 import { oldest, prune } from '../scheduler/prune.js'
 import type { Job } from '../scheduler/scheduler.js'
-import type { Clock } from '../world/time/clock.js'
 import { openExpiryTime } from '../world/time/expiry-time.js'
-import type { Log } from '../world/log.js'
 
 export interface Retention {
   /** Name in the log, e.g. `bounces`. */
@@ -31,11 +30,7 @@ export function retentionRule(
   return { ...row, begin: before => oldest((tx, limit) => remove(tx.db, before, limit)) }
 }
 
-export interface RetentionParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
-}
+export type RetentionParts = Pick<Services, 'database' | 'clock' | 'log'>
 
 /** @param keptMs `[retention]`: by key, in ms; 0 = forever */
 export function retentionJobs(

@@ -99,14 +99,11 @@ function changeRoute(
       const changed = await database.write(async tx => {
         const events = await change(tx.db, selection)
         if (events > 0)
-          await recordActivity(tx, {
-            workspaceId: APPLIANCE,
-            actor: operator.actor,
+          await recordActivity(tx, { workspaceId: APPLIANCE, actor: operator.actor }, clock.now(), {
             action: ACTIONS[kind],
             subject:
               'seq' in selection ? `event ${selection.seq} of ${selection.consumer}` : 'all set-aside events',
             details: { events },
-            createdAt: clock.now(),
           })
         return events
       })

@@ -5,18 +5,15 @@
  * in turns. Each step is a transaction of a few milliseconds followed by a pause for other writers; the job stops when quiet hours end.
  * Fails: as the database does; earlier steps stay committed.
  */
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import type { Dispatcher } from '../events/dispatcher.js'
 import { setAsideRoutes, type SetAsideParts } from './set-aside-routes.js'
 import { deleteEventsBefore } from '../events/store.js'
 import { oldest } from '../scheduler/prune.js'
-import type { Log } from '../world/log.js'
 import { pauseFor } from '../world/time/clock.js'
 import { resource } from './resource.js'
 
-export interface UpkeepParts {
-  readonly database: Database
-  readonly log: Log
+export interface UpkeepParts extends Pick<Services, 'database' | 'log'> {
   readonly isQuietHour: () => boolean
 }
 

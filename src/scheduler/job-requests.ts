@@ -4,9 +4,7 @@
  * That node starts it directly. Any other stores a request, which the former finds within half a second, and waits for its
  * answer: whether the job was started, not its end. Fails: as the database does.
  */
-import type { NewId } from '../core/ids.js'
-import type { Database } from '../db/database.js'
-import type { Clock } from '../world/time/clock.js'
+import type { Services } from '../db/services.js'
 import type { JobGroups } from './job-groups.js'
 import {
   answerRequest,
@@ -18,10 +16,7 @@ import {
 } from './job-request-store.js'
 import { RUN_ANSWERS, type RunAnswer } from './scheduler.js'
 
-export interface JobRequestsParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface JobRequestsParts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   readonly jobs: Pick<JobGroups<string>, 'runNow' | 'flush'>
 }
 

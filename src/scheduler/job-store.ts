@@ -5,17 +5,13 @@
  * Fails: never; what could not be saved is retried with the next change or at shutdown.
  */
 import { describeError } from '../core/errors.js'
-import type { Database, Queries } from '../db/database.js'
+import type { Queries } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { inPieces } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
-import type { Log } from '../world/log.js'
-import type { Clock, Timer } from '../world/time/clock.js'
+import type { Timer } from '../world/time/clock.js'
 
-export interface JobRecordsParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
-}
+export type JobRecordsParts = Pick<Services, 'database' | 'clock' | 'log'>
 
 const GATHER_MS = 10_000
 /** Where other nodes read the state. */

@@ -4,16 +4,12 @@
  * Run by the jobs of `resource/retention.ts`. The size of a step follows from how long the previous one took. Other writers run between
  * steps, and shutdown stops after the current step. Fails: as a step does; earlier steps stay committed.
  */
-import type { Database, Tx } from '../db/database.js'
+import type { Tx } from '../db/database.js'
 import type { RemoveSome, Write } from '../db/retention.js'
-import { pauseFor, type Clock } from '../world/time/clock.js'
-import type { Log } from '../world/log.js'
+import type { Services } from '../db/services.js'
+import { pauseFor } from '../world/time/clock.js'
 
-export interface PruneParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
-}
+export type PruneParts = Pick<Services, 'database' | 'clock' | 'log'>
 
 const FIRST_LIMIT = 32
 const MAX_LIMIT = 256

@@ -8,9 +8,8 @@
  * stores results. Fails: never.
  */
 import { describeError } from '../core/errors.js'
-import type { Clock, Timer } from '../world/time/clock.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
+import type { Services } from '../db/services.js'
+import type { Timer } from '../world/time/clock.js'
 import { readCron, type CronTimes } from './cron.js'
 import type { JobRecords } from './job-store.js'
 
@@ -31,15 +30,12 @@ export interface Job {
   run(stopping: AbortSignal): Promise<void>
 }
 
-/** What a request to run a job leads to. */
+/** Results of a request to run a job. */
 export const RUN_ANSWERS = ['started', 'running', 'held', 'stopping', 'unknown'] as const
 
 export type RunAnswer = (typeof RUN_ANSWERS)[number]
 
-export interface SchedulerParts {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface SchedulerParts extends Pick<Services, 'clock' | 'random' | 'log'> {
   /** Absent: state is not stored. */
   readonly records?: JobRecords
   /** A restored copy that was not released yet. */

@@ -18,7 +18,7 @@ import type { SessionFacts } from './receiver.js'
 import { REPLY } from './reply.js'
 import type { LineFault } from './server-connection.js'
 
-/** What commands need from the session. */
+/** The session, as commands see it. */
 export interface CommandSession<Identity> extends EnvelopeSession<Identity> {
   readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
   identity: Identity | undefined

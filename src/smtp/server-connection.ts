@@ -43,7 +43,7 @@ export class ServerConnection {
   input: Buffer = EMPTY
   at = 0
   hasPeerEnded = false
-  /** What was wrong with the last line from `readLine`. */
+  /** Fault of the last line from `readLine`. */
   lineFault: LineFault | undefined
 
   constructor(socket: Socket, owner: ConnectionOwner) {

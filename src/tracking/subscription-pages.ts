@@ -6,7 +6,8 @@
  * 404 page. GET changes nothing, since scanners follow links.
  */
 import { findFormerSender, type FormerSender } from '../accounts/workspace-store.js'
-import type { Database, Queries, Tx } from '../db/database.js'
+import type { Queries, Tx } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { snapshot } from '../db/snapshot.js'
 import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
 import { noticePage } from '../http/public/document.js'
@@ -15,8 +16,6 @@ import type { PageTexts } from '../http/public/languages/page-texts.js'
 import type { LinkKeys } from '../mail/links/link-keys.js'
 import { readSubscriberToken, makeSubscriberToken } from '../mail/links/subscriber-link.js'
 import type { Subscriber } from '../mail/unsubscribe-token.js'
-import type { NewId } from '../core/ids.js'
-import type { Clock } from '../world/time/clock.js'
 import { findSuppression, deleteUnsubscribe } from '../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress, addressDomain } from '../mail/address.js'
 import { LINK_PATHS } from '../mail/links/links.js'
@@ -29,13 +28,8 @@ import { LIST_MEMBERS, thingsOf } from '../audience/pair-store.js'
 import type { FormFields } from '../http/public/form-body.js'
 import { resource } from '../resource/resource.js'
 
-export interface SubscriptionParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface SubscriptionParts extends Pick<Services, 'database' | 'clock' | 'newId' | 'onEvents'> {
   readonly linkKeys: LinkKeys
-  /** Call after appending events. */
-  readonly onEvents: () => void
 }
 
 export interface LinkHolder extends FormerSender {

@@ -14,7 +14,7 @@ import type { RecipientValues } from '../content/rendering/merging.js'
 import type { RenderRequest } from '../content/rendering/render-request.js'
 import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import { noticePage } from '../http/public/document.js'
 import { html } from '../http/public/html.js'
 import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
@@ -26,12 +26,9 @@ import { findMergeValues } from '../queue/claiming/job-loader.js'
 import { addressKey } from '../world/net/ip-address.js'
 import { resource } from '../resource/resource.js'
 
-export interface ViewParts {
-  readonly database: Database
+export interface ViewParts extends Pick<Services, 'database' | 'publicUrl'> {
   readonly linkKeys: LinkKeys
   readonly renderQueue: RenderQueue
-  /** Without a trailing slash. */
-  readonly publicUrl: string
 }
 
 /** Of mail shown from our origin: allows images, styles and fonts; links open in a new tab. */

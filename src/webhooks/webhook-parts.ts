@@ -1,11 +1,7 @@
 import type { SecretBox } from '../accounts/secret-box.js'
-import type { NewId } from '../core/ids.js'
-import type { Database } from '../db/database.js'
+import type { Services } from '../db/services.js'
 import type { HttpClient } from '../world/net/fetch.js'
 import type { EgressPolicy } from '../world/net/egress-policy.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
-import type { Clock } from '../world/time/clock.js'
 
 /** HTTP client for URLs supplied by users, with the policy on which addresses it may reach. */
 export interface OutgoingCalls {
@@ -13,12 +9,7 @@ export interface OutgoingCalls {
   readonly egress: EgressPolicy
 }
 
-export interface WebhookParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  readonly newId: NewId
+export interface WebhookParts extends Pick<Services, 'database' | 'clock' | 'random' | 'log' | 'newId'> {
   readonly box: SecretBox
   /** @param isPermitted whether the workspace allows private addresses; the operator's allowlist still applies */
   readonly outgoingCalls: (isPermitted: boolean) => OutgoingCalls

@@ -9,7 +9,7 @@ import { rotateDomain } from '../../src/deliverability/domains/dkim/rotate-dkim.
 import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { suppressionRoutes } from '../../src/deliverability/suppressions/suppression-routes.js'
 import { SHELL } from '../../src/core/actor.js'
-import { recordActivity, type Activity } from '../../src/events/activity-store.js'
+import { recordActivity, type RecordedActivity } from '../../src/events/activity-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { serveRoutes } from '../support/api/api.js'
@@ -26,14 +26,16 @@ async function serve(t: Test, database: Database) {
   return {
     clock,
     ask,
-    record: (activity: Partial<Activity>) =>
+    record: ({
+      workspaceId = 'w1',
+      actor = SHELL,
+      createdAt = NOW,
+      ...activity
+    }: Partial<RecordedActivity>) =>
       database.write(tx =>
-        recordActivity(tx, {
-          workspaceId: 'w1',
-          actor: SHELL,
+        recordActivity(tx, { workspaceId, actor }, createdAt, {
           action: 'domain.added',
           subject: 'example.com',
-          createdAt: NOW,
           ...activity,
         }),
       ),

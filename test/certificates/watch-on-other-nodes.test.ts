@@ -1,6 +1,6 @@
 /** Certificate files of a node that does not run the jobs. */
 import t from 'tap'
-import { watchOnOtherNodes } from '../../src/certificates/watch-on-other-nodes.js'
+import { watchOnOtherNodes } from '../../src/certificates/watch-certificate.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 
 t.test('files are watched on every node, by one watch on each', async t => {

@@ -7,9 +7,9 @@
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
 import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { mayOperate, type OperatorAccess, type OperatorPrincipal } from '../../http/operator.js'
 import { PERMISSIONS, type Principal } from '../../http/principal.js'
-import type { Clock } from '../../world/time/clock.js'
 import { findWorkspace, sandboxIdOf } from '../workspace-store.js'
 import { findOperator, type Operator } from './operator-store.js'
 import {
@@ -33,10 +33,7 @@ export const SESSION_LIFETIME = {
 /** `last used` is accurate to this, so that reads do not write. */
 const SEEN_EVERY_MS = 60_000
 
-export interface AccessParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type AccessParts = Pick<Services, 'database' | 'clock'>
 
 export function openOperatorAccess(parts: AccessParts): OperatorAccess {
   return {

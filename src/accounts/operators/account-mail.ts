@@ -9,12 +9,9 @@
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
 import { escapeHtml } from '../../core/escape-html.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { composeNotice } from '../../mail/compose/notice.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
-import type { Clock } from '../../world/time/clock.js'
 import { WHEN_WOKEN, Worker } from '../../world/time/worker.js'
 import {
   claimAccountMail,
@@ -52,14 +49,10 @@ export type Posted =
 /** Makes one attempt by the ordinary routes. Rejects only on database errors. */
 export type PostAccountMail = (letter: AccountLetter, signal: AbortSignal) => Promise<Posted>
 
-export interface AccountMailerParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
-  readonly log: Log
-  readonly publicUrl: string
-  readonly hostname: string
+export interface AccountMailerParts extends Pick<
+  Services,
+  'database' | 'clock' | 'random' | 'log' | 'newId' | 'hostname' | 'publicUrl'
+> {
   /** Author of the mail. */
   readonly accountMailFrom: string
   readonly postAccountMail: PostAccountMail

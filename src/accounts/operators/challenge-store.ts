@@ -62,7 +62,10 @@ export async function takeChallenge(
   if (!row || row.expires_at <= now) return undefined
   const { operator_id: operatorId, browser_hash: browserHash, sealed, expires_at: expiresAt } = row
   return {
-    ...{ challenge, kind, operatorId, expiresAt },
+    challenge,
+    kind,
+    operatorId,
+    expiresAt,
     ...given({ browserHash: browserHash ?? undefined, sealed: sealed ?? undefined }),
   }
 }

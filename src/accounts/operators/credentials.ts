@@ -1,10 +1,10 @@
-/** What operators do with their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
+/** Operators change their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
 import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { readName } from '../../core/names.js'
 import { APPLIANCE } from '../../core/owner.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
 import { OPERATOR_TOKEN_PREFIX, type OperatorPrincipal } from '../../http/operator.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -37,11 +37,7 @@ import {
 
 const MAX_TOKENS = 100
 
-export interface CredentialParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
+export interface CredentialParts extends Pick<Services, 'database' | 'clock' | 'random' | 'newId'> {
   readonly box: SecretBox
   readonly passwords: Passwords
 }
@@ -259,5 +255,5 @@ async function record(
   details: NonNullable<Activity['details']> = {},
 ): Promise<void> {
   const createdAt = clock.now()
-  await recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, details, createdAt })
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor }, createdAt, { action, subject, details })
 }

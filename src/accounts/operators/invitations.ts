@@ -6,12 +6,11 @@
  * adds the role to the account of the same address, once its holder has signed in.
  */
 import { AppError } from '../../core/errors.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { mayOperate, type OperatorPrincipal } from '../../http/operator.js'
 import type { Role } from '../../http/roles.js'
-import type { Clock } from '../../world/time/clock.js'
 import { findWorkspace } from '../workspace-store.js'
 import { hashToken } from './access.js'
 import { cancelAccountMails } from './account-mail-store.js'
@@ -30,11 +29,7 @@ import { mayGrant, requireMayGrant, visibleTo } from './privileges.js'
 import { removeUnprovedAccess, widens } from './proof.js'
 import { findLink, type LinkKind } from './session-store.js'
 
-export interface InvitationParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
-}
+export type InvitationParts = Pick<Services, 'database' | 'clock' | 'newId'>
 
 /** @throws AppError validation_error, not_found (workspace), forbidden, duplicate (an operator they see), rate_limited */
 export async function invite(
@@ -52,8 +47,13 @@ export async function invite(
     if (existing && visibleTo(acting, existing))
       throw new AppError('duplicate', `there is an operator ${email} already; grant them the role`)
     const wanted = {
-      ...{ id: parts.newId(), email, name, grant, invitedBy: acting.id },
-      ...{ createdAt, expiresAt: createdAt + INVITATION_LIFETIME_MS },
+      id: parts.newId(),
+      email,
+      name,
+      grant,
+      invitedBy: acting.id,
+      createdAt,
+      expiresAt: createdAt + INVITATION_LIFETIME_MS,
     }
     const id = await putInvitation(tx.db, wanted)
     await cancelAccountMails(tx.db, { invitationId: id }, createdAt)
@@ -219,5 +219,5 @@ async function record(
   createdAt: number,
 ): Promise<void> {
   const details = { role, invited_by: invitedBy }
-  await recordActivity(tx, { workspaceId, actor, action, subject, details, createdAt })
+  await recordActivity(tx, { workspaceId, actor }, createdAt, { action, subject, details })
 }

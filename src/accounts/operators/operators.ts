@@ -6,13 +6,11 @@
  */
 import { AppError } from '../../core/errors.js'
 import { readOptionalName } from '../../core/names.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { readAddress } from '../../mail/address.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Random } from '../../world/random.js'
 import { findWorkspace } from '../workspace-store.js'
 import { hashToken } from './access.js'
 import type { AccountMailer } from './account-mail.js'
@@ -56,12 +54,7 @@ import {
   type Session,
 } from './session-store.js'
 
-export interface OperatorParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
-}
+export type OperatorParts = Pick<Services, 'database' | 'clock' | 'random' | 'newId'>
 
 export interface NewOperator {
   readonly email: string
@@ -361,7 +354,7 @@ async function record(
   workspaceId = recordedAt(operator),
 ): Promise<void> {
   const subject = operator.email
-  await recordActivity(tx, { workspaceId, actor, action, subject, details, createdAt: clock.now() })
+  await recordActivity(tx, { workspaceId, actor }, clock.now(), { action, subject, details })
 }
 
 /** The operator that an act on the whole account is about. @throws AppError not_found, forbidden */

@@ -15,10 +15,9 @@ import { APPLIANCE } from '../../core/owner.js'
 import { AppError } from '../../core/errors.js'
 import { readName } from '../../core/names.js'
 import type { Database, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity } from '../../events/activity-store.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Random } from '../../world/random.js'
 import type { Login } from '../login-guard.js'
 import { hashToken } from './access.js'
 import { insertChallenge, takeChallenge, type Challenge, type ChallengeKind } from './challenge-store.js'
@@ -44,13 +43,7 @@ import {
   type SignInParts,
 } from './sign-in.js'
 
-export interface PasskeyParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly publicUrl: string
-  readonly hostname: string
-}
+export type PasskeyParts = Pick<Services, 'database' | 'clock' | 'random' | 'hostname' | 'publicUrl'>
 
 const CHALLENGE_MS = 5 * 60_000
 const MAX_PASSKEYS = 20
@@ -324,13 +317,10 @@ async function record(
   name: string,
 ): Promise<void> {
   const details = { name }
-  await recordActivity(tx, {
-    workspaceId: APPLIANCE,
-    actor,
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor }, clock.now(), {
     action,
     subject: email,
     details,
-    createdAt: clock.now(),
   })
 }
 

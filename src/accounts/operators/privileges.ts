@@ -1,4 +1,4 @@
-/** What an operator may do to other operators: nobody grants, takes away or takes over more than they hold themselves. Pure. */
+/** Privileges of operators over other operators: nobody grants, takes away or takes over more than they hold themselves. Pure. */
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import { mayOperate, requirePermission, type OperatorPrincipal } from '../../http/operator.js'

@@ -54,13 +54,10 @@ export async function removeUnprovedAccess(
   if (!Object.values(removed).some(Boolean)) return false
   await updateOperator(tx.db, id, { passwordHash: null, totpSecret: null, totpStep: 0 })
   await replaceRecoveryCodes(tx.db, id, [])
-  await recordActivity(tx, {
-    workspaceId: recordedAt(operator),
-    actor,
+  await recordActivity(tx, { workspaceId: recordedAt(operator), actor }, clock.now(), {
     action: 'operator.credentials_removed',
     subject,
     details: { reason: 'the address was not proved', ...removed },
-    createdAt: clock.now(),
   })
   return true
 }

@@ -3,6 +3,7 @@
  *
  * Only SHA-256 hashes are stored. Each is looked up by its hash, so a lookup leaks nothing through its duration.
  */
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Role } from '../../http/roles.js'
@@ -260,7 +261,7 @@ export async function listTokens(db: Queries, operatorId?: string): Promise<Oper
   const rows = await db
     .selectFrom('operator_tokens')
     .selectAll()
-    .$if(operatorId !== undefined, query => query.where('operator_id', '=', operatorId ?? ''))
+    .$if(operatorId !== undefined, query => query.where('operator_id', '=', must(operatorId, 'operatorId')))
     .orderBy('id')
     .execute()
   return rows.map(tokenOf)

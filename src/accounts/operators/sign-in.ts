@@ -6,14 +6,12 @@
  * same message as a known one.
  */
 import { AppError } from '../../core/errors.js'
-import type { NewId } from '../../core/ids.js'
 import { APPLIANCE } from '../../core/owner.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity } from '../../events/activity-store.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
-import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { Attempt, Login, LoginGuard } from '../login-guard.js'
 import type { SecretBox } from '../secret-box.js'
 import { hashToken, isExpired, SESSION_LIFETIME } from './access.js'
@@ -39,15 +37,10 @@ import {
 } from './session-store.js'
 import { hashRecoveryCode, matchTotp } from './totp.js'
 
-export interface SignInParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
+export interface SignInParts extends Pick<Services, 'database' | 'clock' | 'random' | 'log' | 'newId'> {
   readonly box: SecretBox
   readonly passwords: Passwords
   readonly guard: LoginGuard
-  readonly log: Log
 }
 
 /** Where a sign-in comes from. */
@@ -238,14 +231,15 @@ export async function openSession(
   await insertSession(tx.db, session)
   if (!isPending) {
     await updateOperator(tx.db, operator.id, { lastSignInAt: now })
-    await recordActivity(tx, {
-      workspaceId: APPLIANCE,
-      actor: { type: 'operator', id: operator.id, name: operator.email, peer: client.peer },
-      action: 'operator.signed_in',
-      subject: operator.email,
-      details: { method },
-      createdAt: now,
-    })
+    await recordActivity(
+      tx,
+      {
+        workspaceId: APPLIANCE,
+        actor: { type: 'operator', id: operator.id, name: operator.email, peer: client.peer },
+      },
+      now,
+      { action: 'operator.signed_in', subject: operator.email, details: { method } },
+    )
   }
   return token
 }

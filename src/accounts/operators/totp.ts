@@ -21,7 +21,7 @@ export function newTotpSecret(random: Random): Buffer {
   return random.bytes(SECRET_BYTES)
 }
 
-/** What the QR code contains: the key URI format that authenticator apps read. */
+/** Content of the QR code, in the key URI format of authenticator apps. */
 export function totpUrl(secret: Buffer, issuer: string, email: string): string {
   const query = new URLSearchParams({ secret: base32(secret), issuer, digits: String(DIGITS), period: '30' })
   return `otpauth://totp/${encodeURIComponent(issuer)}:${encodeURIComponent(email)}?${query.toString()}`

@@ -5,9 +5,10 @@ import Type, { type Static } from 'typebox'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import { isUuid, type NewId } from '../../core/ids.js'
+import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { appendEvents } from '../../events/store.js'
 import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
@@ -15,7 +16,6 @@ import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { parseAddress } from '../../mail/address.js'
-import type { Clock } from '../../world/time/clock.js'
 import {
   type Conversion,
   type FindAttribution,
@@ -80,16 +80,11 @@ function isNestedWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every(inner => isNestedWithin(inner, levels - 1))
 }
 
-export interface ConversionParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface ConversionParts extends Pick<Services, 'database' | 'clock' | 'newId' | 'onEvents'> {
   readonly findContact: FindContact
   readonly findAttribution: FindAttribution
   /** The variant of an A/B test that a campaign's message is; null: it is not in a sample. */
   readonly findVariant: (db: Queries, messageId: string) => Promise<number | null>
-  /** Events were appended to the log. */
-  readonly onEvents: () => void
 }
 
 const NewConversionBody = Type.Object(
@@ -277,13 +272,8 @@ function conversionToApi(conversion: Conversion): Static<typeof ConversionSchema
   }
 }
 
-export interface ProductViewParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface ProductViewParts extends Pick<Services, 'database' | 'clock' | 'newId' | 'onEvents'> {
   readonly findContact: FindContact
-  /** Events were appended to the log. */
-  readonly onEvents: () => void
 }
 
 declare module '../../events/event.js' {

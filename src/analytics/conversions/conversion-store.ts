@@ -150,7 +150,10 @@ export async function sumVariantRevenue(db: Queries, campaignId: string): Promis
     .orderBy('value', 'desc')
     .execute()
   return rows.map(({ campaign_variant: variant, currency, conversions, value }) => ({
-    ...{ variant, currency, conversions, value },
+    variant,
+    currency,
+    conversions,
+    value,
   }))
 }
 

@@ -127,7 +127,11 @@ export async function takeQuarters(
     .returningAll()
     .execute()
   return rows.map(({ workspace_id: _, dimension: __, starts_at: startsAt, value: ___, ...counts }) => ({
-    ...{ workspaceId, dimension, startsAt, value, counts },
+    workspaceId,
+    dimension,
+    startsAt,
+    value,
+    counts,
   }))
 }
 

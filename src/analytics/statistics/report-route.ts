@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isTimezone } from '../../accounts/workspace-settings.js'
 import { isoTime, readDateOrMoment } from '../../core/moments.js'
+import { must } from '../../core/must.js'
 import type { Database, Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { orNull } from '../../http/answer/answer-fields.js'
@@ -249,7 +250,7 @@ type CountsByDay = ReadonlyMap<Day, (name: CounterName) => number>
 
 async function readAll(db: Queries, workspaceId: string, days: readonly number[]): Promise<CountsByDay> {
   const byDay = new Map<number, Map<CounterName, number>>()
-  for (const { day, name, count } of await readCounters(db, workspaceId, days[0] ?? 0))
+  for (const { day, name, count } of await readCounters(db, workspaceId, must(days[0], 'the first day')))
     byDay.set(day, (byDay.get(day) ?? new Map<CounterName, number>()).set(name, count))
   return new Map([...byDay].map(([day, counts]) => [day, name => counts.get(name) ?? 0]))
 }
@@ -287,8 +288,8 @@ function report(period: string, days: readonly Day[], counted: CountsByDay): Omi
   const daily = days.map(day => ({ date: dateOf(day), ...toTotals(counted.get(day) ?? (() => 0)) }))
   return {
     period,
-    since: dateOf(days[0] ?? 0),
-    until: dateOf(days.at(-1) ?? 0),
+    since: dateOf(must(days[0], 'the first day')),
+    until: dateOf(must(days.at(-1), 'the last day')),
     ...toTotals(name => daily.reduce((sum, day) => sum + day[name], 0)),
     daily_api_sends: daily.map(({ date, api_sends }) => ({ date, count: api_sends })),
     daily,
@@ -303,7 +304,7 @@ async function groupsBy(
   days: readonly Day[],
   shifts: readonly MidnightShift[],
 ): Promise<NonNullable<Analytics['groups']>> {
-  const range = { first: days[0] ?? 0, last: days.at(-1) ?? 0 }
+  const range = { first: must(days[0], 'the first day'), last: must(days.at(-1), 'the last day') }
   // Within the period nothing is gained or lost, but at its two ends.
   const edges = shifts.flatMap(one => {
     const { at, sign } = one

@@ -1,17 +1,13 @@
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { retentionRule } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
-import type { Clock } from '../../world/time/clock.js'
 import { countingConsumer } from './counting-consumer.js'
 import { deleteRecentBefore, SPAN_NAMES, SPANS } from '../../messages/recent-counter-store.js'
 import { deleteCountersBefore, deleteGroupsBefore, dayOf } from './counter-store.js'
 import { deleteQuartersBefore, QUARTERS_KEPT_MS } from './quarter-store.js'
 import { reportRoute } from './report-route.js'
 
-export interface StatisticsParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type StatisticsParts = Pick<Services, 'database' | 'clock'>
 
 export const statistics = resource({
   chapters: { Analytics: 'Sending and engagement statistics.' },

@@ -2,7 +2,7 @@
 
 export interface Check {
   readonly status: 'ok' | 'warn' | 'fail'
-  /** What was checked, e.g. `dns.ptr`. */
+  /** E.g. `dns.ptr`. */
   readonly name: string
   readonly what: string
   /** How to fix it; absent if there is nothing to fix. */
@@ -12,7 +12,7 @@ export interface Check {
 /** A check before it has run; several of one name are reported together if time runs out. */
 export interface Task {
   readonly name: string
-  /** What the check is about if its name does not say so: a domain, a route. */
+  /** The domain or route it checks, unless its name says so. */
   readonly subject?: string
   /** How a check that was cut off counts; `warn` if not given. */
   readonly ifCutOff?: 'warn' | 'fail'

@@ -37,7 +37,7 @@ const ELSEWHERE = { ipv4: '198.51.100.1', ipv6: '2000::1' }
 const SMTP_PORT = 25
 const GREETING_MS = 3_000
 
-/** What several checks need, asked for once. */
+/** Lookups that several checks share. */
 export interface Senders {
   /** Addresses of the hostname in DNS. */
   readonly ofHostname: Promise<{ readonly found: readonly string[]; readonly isSilent: boolean }>

@@ -30,7 +30,7 @@ export interface SpfSenders {
   readonly addresses: readonly string[]
   /** Addresses of the hostname in DNS. */
   readonly ofHostname: readonly string[]
-  /** What EHLO says. */
+  /** Our name in EHLO. */
   readonly hostname: string
 }
 

@@ -9,13 +9,15 @@
  * deletes. Imports under way drop the person's rows; their files are deleted when they end. Fails: as the database does.
  */
 import { eraseFromImports } from '../../audience/transfer/import-store.js'
-import type { Database, Tx } from '../../db/database.js'
+import { must } from '../../core/must.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
 import type { Actor } from '../../core/actor.js'
 import { APPLIANCE } from '../../core/owner.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { recordTransitions } from '../../messages/message-history.js'
-import { nextTurn, type Clock } from '../../world/time/clock.js'
+import { nextTurn } from '../../world/time/clock.js'
 import { eraseInboundMails, eraseMentions, rewriteOthers } from './erase-mentions.js'
 import { hashOf, readErased, registerErased } from './erased-register.js'
 import {
@@ -45,9 +47,7 @@ import { addressesIn, withoutAddress } from './person-words.js'
 import { Pieces, ROWS_AT_ONCE } from './pieces.js'
 import { REWRITTEN, searched, withoutAddressee } from './rewrite-store.js'
 
-export interface ErasureParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface ErasureParts extends Pick<Services, 'database' | 'clock'> {
   readonly dataDir: string
 }
 
@@ -72,12 +72,9 @@ export async function erasePerson(
   registerErased(dataDir, workspaceId, email, clock.now())
   const counts = await eraseEverywhere(parts, email, workspaceId)
   await database.write(tx =>
-    recordActivity(tx, {
-      workspaceId: workspaceId ?? APPLIANCE,
-      actor,
+    recordActivity(tx, { workspaceId: workspaceId ?? APPLIANCE, actor }, clock.now(), {
       action: 'contact.erased',
       subject: `sha256:${hashOf(email).slice(0, 16)}`,
-      createdAt: clock.now(),
     }),
   )
   return counts
@@ -94,8 +91,8 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
     for (let after = ''; ;) {
       const page = await addressesAfter(parts.database.reader, known, after, ADDRESSES_AT_ONCE)
       for (const address of page) if (hashes.has(hashOf(address))) found.add(address)
-      after = page.at(-1) ?? ''
       if (page.length < ADDRESSES_AT_ONCE) break
+      after = must(page.at(-1), 'the last address')
       await nextTurn()
     }
   const imports = await importsOf(parts.database.reader, await ownersOf(parts.database.reader))

@@ -8,6 +8,7 @@ import { deleteContactRows } from '../../audience/contacts/contact-store.js'
 import { applyCounts, CountChange } from '../../audience/audience-store.js'
 import { deletePairsOf, recount } from '../../audience/pair-store.js'
 import { deleteRuns } from '../../automations/runs/bulk-run-store.js'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
@@ -279,7 +280,9 @@ export async function ownersOf(db: Queries, workspaceId?: string): Promise<strin
   const sandboxes = await db
     .selectFrom('sandboxes')
     .select('id')
-    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
+    .$if(workspaceId !== undefined, query =>
+      query.where('workspace_id', '=', must(workspaceId, 'workspaceId')),
+    )
     .execute()
   const all = workspaceId === undefined ? await db.selectFrom('workspaces').select('id').execute() : []
   return [

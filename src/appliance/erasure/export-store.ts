@@ -8,6 +8,7 @@ import { sql } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { listContactHours } from '../../audience/contacts/contact-hours-store.js'
 import { isoTime } from '../../core/moments.js'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { recipientBucket } from '../../messages/message-store.js'
@@ -115,7 +116,7 @@ export async function* readMessages(
     const rows = await snapshot(db, db => messagesAfter(db, workspaceIds, email, after))
     yield rows
     if (rows.length < AT_ONCE) return
-    after = rows.at(-1)?.id ?? ''
+    after = must(rows.at(-1), 'the last message').id
   }
 }
 

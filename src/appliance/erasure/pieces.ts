@@ -2,7 +2,8 @@
 import { withSecureDelete } from '../../accounts/secret-store.js'
 import type { Database, Tx, WriteOptions } from '../../db/database.js'
 import { PieceSize } from '../../db/piece-size.js'
-import { pauseFor, type Clock } from '../../world/time/clock.js'
+import type { Services } from '../../db/services.js'
+import { pauseFor } from '../../world/time/clock.js'
 
 /** Rows read at once; how many a transaction changes is measured. */
 export const ROWS_AT_ONCE = 200
@@ -15,7 +16,7 @@ export class Pieces {
   private readonly database: Database
   private readonly size: PieceSize
 
-  constructor({ database, clock }: { readonly database: Database; readonly clock: Clock }) {
+  constructor({ database, clock }: Pick<Services, 'database' | 'clock'>) {
     this.database = database
     this.size = new PieceSize(clock, MIN_ROWS, ROWS_AT_ONCE, PIECE_MS)
   }

@@ -1,19 +1,15 @@
 /** Backups in the admin API: made by the server, listed, downloaded, deleted. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordAction } from '../../events/activity-store.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { DONE, Done, IntegerOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
-import type { Clock } from '../../world/time/clock.js'
 import { BACKUP_NAME, type Backup, type Backups } from './backups.js'
 
-export interface BackupRouteParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type BackupRouteParts = Pick<Services, 'database' | 'clock'>
 
 const BackupSchema = Type.Object(
   {

@@ -11,17 +11,14 @@ import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { formatSize } from '../../core/units.js'
 import { VERSION } from '../../core/version.js'
+import type { Services } from '../../db/services.js'
 import { BACKUP_PROGRAM, octetsToBackUp, type BackupRequest } from '../../db/sqlite/backup-file.js'
 import type { BackupMessage } from '../../db/sqlite/backup-main.js'
 import type { Disk } from '../../world/disk.js'
-import type { Log } from '../../world/log.js'
-import type { SpawnThread, Thread } from '../../world/threads.js'
-import type { Clock } from '../../world/time/clock.js'
+import type { Thread } from '../../world/threads.js'
 
-export interface BackupParts {
-  readonly clock: Clock
+export interface BackupParts extends Pick<Services, 'clock' | 'log' | 'spawn'> {
   readonly disk: Disk
-  readonly spawn: SpawnThread
   readonly dataDir: string
   /** Undefined with PostgreSQL. */
   readonly databaseFile: string | undefined
@@ -29,7 +26,6 @@ export interface BackupParts {
   readonly secretKey: Uint8Array | undefined
   /** `limits.disk_reserve`, octets. */
   readonly diskReserve: () => number
-  readonly log: Log
 }
 
 export interface BackupSettings {

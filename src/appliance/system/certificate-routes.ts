@@ -3,19 +3,16 @@ import { X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordAction } from '../../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
-import type { Clock } from '../../world/time/clock.js'
 import { RENEWAL_JOB, type Certificates } from '../open-certificates.js'
 import type { RunningJobs } from './job-routes.js'
 
-export interface CertificateParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface CertificateParts extends Pick<Services, 'database' | 'clock'> {
   readonly jobs: RunningJobs | undefined
   /** Of the running server; undefined if none runs. */
   readonly certificates: Pick<Certificates, 'certificate' | 'acme' | 'standing'> | undefined

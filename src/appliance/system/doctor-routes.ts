@@ -5,17 +5,14 @@
  */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
-import type { NewId } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import type { Services } from '../../db/services.js'
 import { adminRoute } from '../../http/admin-route.js'
 import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import type { Route } from '../../http/route.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { Check } from '../doctor/check.js'
 
-export interface DoctorParts {
-  readonly clock: Clock
-  readonly newId: NewId
+export interface DoctorParts extends Pick<Services, 'clock' | 'newId'> {
   /** @param report called once per check as it finishes */
   readonly examine: (report: (check: Check) => void, stopping: AbortSignal) => Promise<unknown>
 }

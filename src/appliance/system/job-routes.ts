@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTimeOrNull } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordAction } from '../../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { IntegerOrNull, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -10,11 +10,8 @@ import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import { listJobs, type JobState } from '../../scheduler/job-store.js'
 import { ANSWER_MS, type JobRequests } from '../../scheduler/job-requests.js'
-import type { Clock } from '../../world/time/clock.js'
 
-export interface JobParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface JobParts extends Pick<Services, 'database' | 'clock'> {
   /** Of the running server; undefined if none runs. */
   readonly jobs: RunningJobs | undefined
 }

@@ -8,18 +8,15 @@ import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { APPLIANCE } from '../../core/owner.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { Id, Moment } from '../../http/answer/answer-fields.js'
 import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
-import type { Clock } from '../../world/time/clock.js'
 
-export interface NodeParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type NodeParts = Pick<Services, 'database' | 'clock'>
 
 const NodeSchema = Type.Object(
   {
@@ -128,7 +125,7 @@ async function drain({ database, clock }: NodeParts, actor: Actor, name: string)
     const running = await isRunning(tx.db, name)
     if (!running && !(await isDrained(tx.db, name))) throw unknownNode(name)
     if (await insertDrain(tx.db, name, clock.now())) {
-      await noteChange(tx, { actor, action: 'node.drained', subject: name, createdAt: clock.now() })
+      await noteChange(tx, actor, clock.now(), { action: 'node.drained', subject: name })
     }
     return { name, drained: true, running }
   })
@@ -139,7 +136,7 @@ async function resume({ database, clock }: NodeParts, actor: Actor, name: string
   return database.write(async tx => {
     const running = await isRunning(tx.db, name)
     if (await deleteDrain(tx.db, name)) {
-      await noteChange(tx, { actor, action: 'node.resumed', subject: name, createdAt: clock.now() })
+      await noteChange(tx, actor, clock.now(), { action: 'node.resumed', subject: name })
     } else {
       if (!running) throw unknownNode(name)
       throw new AppError('conflict', `node ${name} is not drained`)
@@ -148,8 +145,8 @@ async function resume({ database, clock }: NodeParts, actor: Actor, name: string
   })
 }
 
-async function noteChange(tx: Tx, activity: Omit<Activity, 'workspaceId'>): Promise<void> {
-  await recordActivity(tx, { workspaceId: APPLIANCE, ...activity })
+async function noteChange(tx: Tx, actor: Actor, now: number, activity: Activity): Promise<void> {
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor }, now, activity)
   tx.changed('nodes')
 }
 

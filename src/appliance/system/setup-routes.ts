@@ -8,20 +8,17 @@ import Type, { type Static } from 'typebox'
 import type { Config } from '../../config/config.js'
 import { AppError } from '../../core/errors.js'
 import { isoTimeOrNull } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { adminRoute } from '../../http/admin-route.js'
 import { MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { codeSample, LANGUAGES, type Language } from '../../http/openapi/code-samples.js'
 import { mayOperate, type OperatorPrincipal } from '../../http/operator.js'
 import { ALL_WORKSPACES } from '../../http/roles.js'
 import type { Route } from '../../http/route.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { DoctorRuns } from './doctor-routes.js'
 import { readSetup, setSetupDismissed, type SetupFacts } from './setup-store.js'
 
-export interface SetupParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface SetupParts extends Pick<Services, 'database' | 'clock'> {
   readonly config: () => Config
 }
 

@@ -6,6 +6,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { isBehind, type KeysetOrder } from '../../db/listing.js'
 import { snapshot } from '../../db/snapshot.js'
@@ -92,7 +93,7 @@ async function listAtOneMoment(
 
 async function countAll(db: Queries, merged: RawBuilder<unknown>): Promise<number> {
   const { rows } = await sql<{ count: number }>`${merged} select count(*) as count from merged`.execute(db)
-  return rows[0]?.count ?? 0
+  return must(rows[0], 'the count').count
 }
 
 async function mergedOf(db: Queries, workspaceId: string, contact: Contact): Promise<RawBuilder<unknown>> {
@@ -134,7 +135,7 @@ type Data = Readonly<Record<string, unknown>>
 type Loaded = Data & { readonly id: string }
 type Loader = (db: Queries, ids: readonly string[], contact: Contact) => Promise<readonly Loaded[]>
 
-/** What an entry shows, by the part of its type before the dot. */
+/** Loads the data of entries, by the part of their type before the dot. */
 const LOADERS: Readonly<Record<string, Loader>> = {
   async email(db, ids) {
     const rows = await db

@@ -1,4 +1,4 @@
-/** What an upgrade would do, for `postroad migrate --dry-run`: reads the database of any older version, and changes nothing. */
+/** Previews an upgrade for `postroad migrate --dry-run`: reads the database of any older version, and changes nothing. */
 import { statSync } from 'node:fs'
 import type { Config } from '../../config/config.js'
 import { readPostgres } from '../../db/postgres/open-postgres.js'

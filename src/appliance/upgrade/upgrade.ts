@@ -1,5 +1,5 @@
 /**
- * What goes with the migrations of a database: the copy from before, progress for the log and `doctor`, and old copies deleted.
+ * Accompanies migrations: copies the database before, reports progress to the log and `doctor`, and deletes old copies.
  *
  * Used by `serve` and `postroad migrate`; `restore` upgrades a copy of its own without. An upgrade that was killed continues at the next
  * start: each migration is one transaction, and the copy from before the first of them is kept.

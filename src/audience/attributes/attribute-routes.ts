@@ -130,13 +130,10 @@ export function attributeRoutes({ database, clock, newId }: AudienceParts): Rout
               `an attribute named ${JSON.stringify(attribute.name)} is already declared`,
               { path: 'name' },
             )
-          await recordActivity(tx, {
-            workspaceId,
-            actor,
+          await recordActivity(tx, { workspaceId, actor }, now, {
             action: 'attribute.created',
             subject: attribute.name,
             details: { id: attribute.id, type: attribute.type },
-            createdAt: now,
           })
         })
         return tagged(attribute, isSandbox)
@@ -185,16 +182,13 @@ export function attributeRoutes({ database, clock, newId }: AudienceParts): Rout
             updatedAt: clock.now(),
           }
           await updateAttribute(tx.db, after)
-          await recordActivity(tx, {
-            workspaceId,
-            actor,
+          await recordActivity(tx, { workspaceId, actor }, after.updatedAt, {
             action: 'attribute.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(attributeToApi(before, isSandbox), attributeToApi(after, isSandbox), [
               'updated_at',
             ]),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -217,13 +211,10 @@ export function attributeRoutes({ database, clock, newId }: AudienceParts): Rout
           const attribute = await getAttribute(tx.db, workspaceId, params.id)
           precondition?.check(attributeEtag(attribute))
           await deleteAttribute(tx.db, attribute.id)
-          await recordActivity(tx, {
-            workspaceId,
-            actor,
+          await recordActivity(tx, { workspaceId, actor }, clock.now(), {
             action: 'attribute.deleted',
             subject: attribute.name,
             details: { id: attribute.id, type: attribute.type },
-            createdAt: clock.now(),
           })
           return DONE
         }),

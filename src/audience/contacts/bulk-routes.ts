@@ -168,13 +168,10 @@ function bulkDeleteRoute(parts: AudienceParts): Route {
       )
       if (done > 0)
         await parts.database.write(tx =>
-          recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          recordActivity(tx, principal, parts.clock.now(), {
             action: 'contacts.deleted',
             subject: `${done} contacts`,
             details: { contacts: done },
-            createdAt: parts.clock.now(),
           }),
         )
       return { deleted: done, not_found: notFound }

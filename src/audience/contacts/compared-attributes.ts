@@ -1,5 +1,5 @@
 /**
- * What conditions compare of a contact: folded names, and of each attribute its folded text, the number or moment it parses as, and
+ * The values of a contact that conditions compare: folded names, and of each attribute its folded text, the number or moment it parses as, and
  * the items of an array. Pure.
  *
  * Computed whenever a contact is written and stored as columns of `contacts` and JSON in `contact_attributes`, so that a rule means the

@@ -5,6 +5,7 @@
  * contacts are read along the index of the order. With no filters except flags, counts are known and pages are read from the nearer end.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { isBehind, type KeysetOrder } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -182,7 +183,7 @@ async function namedBy(
       where audience = ${audience} and deleted_at is null and ${sql.ref(column)} >= ${since}`
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from (${young} limit ${MAX_NAMED + 1}) as young`.execute(db)
-    if ((rows[0]?.count ?? 0) <= MAX_NAMED) return sql<boolean>`seq in (${young})`
+    if (must(rows[0], 'the count').count <= MAX_NAMED) return sql<boolean>`seq in (${young})`
   }
   return undefined
 }
@@ -221,7 +222,7 @@ async function listNamed(
 async function countNamed(db: Queries, conditions: readonly RawBuilder<boolean>[]): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from contacts where ${sql.join(conditions, sql` and `)}`.execute(db)
-  return rows[0]?.count ?? 0
+  return must(rows[0], 'the count').count
 }
 
 function withinOf({ columns: [column] }: KeysetOrder, { createdSince, updatedSince }: ContactFilter) {
@@ -293,7 +294,7 @@ export async function listDuplicates(
   const count = async () => {
     const { rows: counted } = await sql<{ total: number }>`
       select count(*) as total from (${repeated}) as repeated where ${isLive}`.execute(db)
-    return counted[0]?.total ?? 0
+    return must(counted[0], 'the count').total
   }
   return {
     items: await findContactsBySeq(db, seqs),

@@ -5,6 +5,7 @@
  * GIN index. There are no wildcards: `%` and `_` match literally.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { must } from '../../core/must.js'
 import { dialectOf, type Queries } from '../../db/database.js'
 import { statement } from '../../db/statement.js'
 import type { SeqRange } from '../audience-store.js'
@@ -48,7 +49,7 @@ export async function candidates(
     const named = sql`select rowid from contact_search where contact_search match ${match} and rowid between ${range.first} and ${range.last}`
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from (${named} limit ${MAX_CANDIDATES + 1})`.execute(db)
-    if ((rows[0]?.count ?? 0) <= MAX_CANDIDATES) return sql<boolean>`seq in (${named})`
+    if (must(rows[0], 'the count').count <= MAX_CANDIDATES) return sql<boolean>`seq in (${named})`
   }
   return undefined
 }

@@ -133,13 +133,10 @@ export class ContactSweeps {
       )
     const audience = await findAudience(tx.db, workspaceId)
     const begunAt = this.parts.clock.now()
-    await recordActivity(tx, {
-      workspaceId,
-      actor,
+    await recordActivity(tx, { workspaceId, actor }, begunAt, {
       action: kind === 'delete' ? 'contacts.deleted_all' : 'contacts.restored_all',
       subject: 'all contacts',
       ...(kind === 'delete' ? { details: { contacts: audience?.contacts ?? 0 } } : {}),
-      createdAt: begunAt,
     })
     if (!audience) return undefined
     const [{ first }, last] = [contactsOf(audience.number), await newestContact(tx.db, audience.number)]

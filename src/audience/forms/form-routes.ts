@@ -12,8 +12,7 @@ import { PageQuery } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { isLanguage, LANGUAGES } from '../../http/public/languages/language.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import { RESTORABLE_MS } from '../audience-parts.js'
-import { notDeleted } from '../checks.js'
+import { restoreDeleted } from '../deleted-store.js'
 import { findStaticList } from '../lists/lists.js'
 import { embedded } from './form-html.js'
 import { dailySubmissions, totalSubmissions } from './form-count-store.js'
@@ -25,7 +24,7 @@ import {
   readFormContent,
   SubmissionsSchema,
 } from './form-schema.js'
-import { findForm, insertForm, listForms, markFormDeleted, restoreForm, updateForm } from './form-store.js'
+import { findForm, insertForm, listForms, markFormDeleted, updateForm } from './form-store.js'
 import { formUrl, type Form, type FormParts } from './form.js'
 
 const Params = Type.Object({ id: Type.String() })
@@ -182,13 +181,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
         }
         await database.write(async tx => {
           await insertForm(tx.db, form)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
-            action: 'form.created',
-            subject: form.name,
-            createdAt: now,
-          })
+          await recordActivity(tx, principal, now, { action: 'form.created', subject: form.name })
         })
         return tagged(form, isSandbox, publicUrl)
       },
@@ -222,14 +215,11 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           const after: Form = { ...before, ...content, ...lists, updatedAt: clock.now() }
           await updateForm(tx.db, after)
           const shown = (one: Form) => formToApi(one, isSandbox, '')
-          await recordActivity(tx, {
-            workspaceId,
-            actor,
+          await recordActivity(tx, { workspaceId, actor }, after.updatedAt, {
             action: 'form.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(shown(before), shown(after), ['updated_at']),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -255,13 +245,10 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           precondition?.check(formEtag(form))
           const now = clock.now()
           await markFormDeleted(tx.db, form.id, now)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'form.deleted',
             subject: form.name,
             details: { id: form.id },
-            createdAt: now,
           })
           return DONE
         }),
@@ -282,16 +269,12 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
         const { workspaceId, isSandbox } = principal
         const form = await database.write(async tx => {
           const now = clock.now()
-          if (!(await restoreForm(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
-            throw notDeleted('form')
+          await restoreDeleted(tx.db, 'forms', workspaceId, params.id, now)
           const restored = await requireForm(tx.db, workspaceId, params.id)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'form.restored',
             subject: restored.name,
             details: { id: restored.id },
-            createdAt: now,
           })
           return restored
         })

@@ -98,23 +98,6 @@ export async function markFormDeleted(db: Queries, id: string, at: number): Prom
   await db.updateTable('forms').set({ deleted_at: at }).where('id', '=', id).execute()
 }
 
-/** @param since forms deleted earlier stay deleted @returns false if there is no such deleted form */
-export async function restoreForm(
-  db: Queries,
-  workspaceId: string,
-  id: string,
-  since: number,
-): Promise<boolean> {
-  const result = await db
-    .updateTable('forms')
-    .set({ deleted_at: null })
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', '>', since)
-    .executeTakeFirst()
-  return result.numUpdatedRows > 0n
-}
-
 function contentToRow(
   form: FormContent,
 ): Omit<Insertable<FormRow>, 'id' | 'workspace_id' | 'created_at' | 'updated_at' | 'deleted_at'> {

@@ -1,9 +1,9 @@
-/** What a form is, the event of its submission, and what forms need from the composition root. Holds no logic. */
+/** Types of forms: a form, the event of its submission, and what forms need from the composition root. Holds no logic. */
+import type { Services } from '../../db/services.js'
 import type { OpenWindow } from '../../http/sliding-window.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Sender } from '../../http/public/public-route.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
-import type { Log } from '../../world/log.js'
 import type { AudienceParts } from '../audience-parts.js'
 
 export const FIELD_TYPES = ['text', 'number', 'date', 'select', 'checkbox'] as const
@@ -69,13 +69,10 @@ export interface FormOwner {
   readonly dailyLimit: number
 }
 
-export interface FormParts extends AudienceParts {
-  readonly log: Log
+export interface FormParts extends AudienceParts, Pick<Services, 'log' | 'publicUrl'> {
   /** For limits that hold over all nodes; undefined if one process counts for itself. */
   readonly openWindow?: OpenWindow | undefined
   readonly linkKeys: LinkKeys
-  /** Without a trailing slash. */
-  readonly publicUrl: string
   /** @returns undefined if the workspace was removed */
   readonly findPublicSender: (db: Queries, workspaceId: string) => Promise<FormOwner | undefined>
   /**

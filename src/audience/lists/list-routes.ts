@@ -8,8 +8,9 @@ import { cursorQuery } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_LISTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
+import { MAX_LISTS, type AudienceParts } from '../audience-parts.js'
+import { checkText, refusal, refuseMoreThan } from '../checks.js'
+import { restoreDeleted } from '../deleted-store.js'
 import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
 import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
@@ -23,7 +24,6 @@ import {
   isNameShared,
   listLists,
   markListDeleted,
-  restoreList,
   updateList,
   type List,
 } from './list-store.js'
@@ -151,13 +151,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
           refuseMoreThan(MAX_LISTS, await countLists(tx.db, workspaceId), 'lists')
           await insertList(tx.db, list)
           const subject = list.name
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
-            action: 'list.created',
-            subject,
-            createdAt: now,
-          })
+          await recordActivity(tx, principal, now, { action: 'list.created', subject })
         })
         const made = { ...list, seq: 0, memberCount: 0 }
         return new Tagged(await withWarnings(made, isSandbox), listEtag(made))
@@ -217,16 +211,13 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
           if (after.name !== before.name && !(await isNameShared(tx.db, before)))
             await references.rename(tx.db, { kind: 'list', ...before }, after.name)
           await updateList(tx.db, after)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, after.updatedAt, {
             action: 'list.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(listToApi(before, isSandbox, null), listToApi(after, isSandbox, null), [
               'updated_at',
             ]),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -257,13 +248,10 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'list', ...list })
           const now = clock.now()
           await markListDeleted(tx.db, list.seq, now)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'list.deleted',
             subject: list.name,
             details: { id: list.id, members: list.memberCount },
-            createdAt: now,
           })
           return DONE
         }),
@@ -285,16 +273,12 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
         const list = await database.write(async tx => {
           const now = clock.now()
           refuseMoreThan(MAX_LISTS, await countLists(tx.db, workspaceId), 'lists')
-          if (!(await restoreList(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
-            throw notDeleted('list')
+          await restoreDeleted(tx.db, 'lists', workspaceId, params.id, now)
           const restored = await requireList(tx.db, workspaceId, params.id)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'list.restored',
             subject: restored.name,
             details: { id: restored.id, members: restored.memberCount },
-            createdAt: now,
           })
           return restored
         })

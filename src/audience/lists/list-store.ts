@@ -179,23 +179,6 @@ export async function markListDeleted(db: Queries, seq: number, at: number): Pro
   await db.updateTable('lists').set({ deleted_at: at }).where('seq', '=', seq).execute()
 }
 
-/** @param since lists deleted earlier stay deleted @returns false if there is no such deleted list */
-export async function restoreList(
-  db: Queries,
-  workspaceId: string,
-  id: string,
-  since: number,
-): Promise<boolean> {
-  const result = await db
-    .updateTable('lists')
-    .set({ deleted_at: null })
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', '>', since)
-    .executeTakeFirst()
-  return result.numUpdatedRows > 0n
-}
-
 /** Checked by writes that change members. @returns false if the list was deleted */
 export async function isListThere(db: Queries, seq: number): Promise<boolean> {
   const { rows } = await sql`select 1 from lists where seq = ${seq} and deleted_at is null`.execute(db)

@@ -5,6 +5,7 @@
  * few thousand. Fails: AppError unavailable on timeout.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { must } from '../../core/must.js'
 import { dialectOf, type Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { contactsOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
@@ -139,7 +140,7 @@ async function countSuppressed(
         and ${IS_REACHABLE} and not ${isOfSuppressedDomain} and ${sql.join(where(all, 'some'), sql` and `)}`.execute(
       db,
     )
-    return rows[0]?.count ?? 0
+    return must(rows[0], 'the count').count
   })
   return counted.reduce((total, count) => total + count, 0)
 }

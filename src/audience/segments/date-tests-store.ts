@@ -18,7 +18,7 @@ export function isDateTest(test: Test): test is DateTest {
   return (DATE_KINDS as readonly string[]).includes(test.kind)
 }
 
-/** What a date test depends on besides the rule. */
+/** Context of a date test, beside its rule. */
 export interface DateContext {
   readonly dialect: Dialect
   /** Ms since epoch UTC. */

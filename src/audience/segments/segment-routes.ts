@@ -12,8 +12,9 @@ import { etagOf, Tagged } from '../../http/preconditions.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_SEGMENTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { notDeleted, refuseMoreThan } from '../checks.js'
+import { MAX_SEGMENTS, type AudienceParts } from '../audience-parts.js'
+import { refuseMoreThan } from '../checks.js'
+import { restoreDeleted } from '../deleted-store.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
 import { estimate, listMatching, estimateWithSample } from './audience-query-store.js'
@@ -27,7 +28,6 @@ import {
   insertSegment,
   listSegments,
   markSegmentDeleted,
-  restoreSegment,
   updateSegment,
   type Segment,
 } from './segment-store.js'
@@ -133,13 +133,7 @@ export function segmentRoutes({
           await checkConditions(tx.db, workspaceId, conditions)
           refuseMoreThan(MAX_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
           await insertSegment(tx.db, segment)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
-            action: 'segment.created',
-            subject: segment.name,
-            createdAt: now,
-          })
+          await recordActivity(tx, principal, now, { action: 'segment.created', subject: segment.name })
         })
         return new Tagged(await shown(segment, isSandbox), segmentEtag(segment))
       },
@@ -187,16 +181,13 @@ export function segmentRoutes({
             updatedAt: clock.now(),
           }
           await updateSegment(tx.db, after)
-          await recordActivity(tx, {
-            workspaceId: principal.workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, after.updatedAt, {
             action: 'segment.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(segmentToApi(before, isSandbox), segmentToApi(after, isSandbox), [
               'updated_at',
             ]),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -226,13 +217,10 @@ export function segmentRoutes({
           precondition?.check(segmentEtag(segment))
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'segment', ...segment })
           await markSegmentDeleted(tx.db, segment.id, now)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'segment.deleted',
             subject: segment.name,
             details: { id: segment.id },
-            createdAt: now,
           })
           return DONE
         }),
@@ -254,16 +242,12 @@ export function segmentRoutes({
         const segment = await database.write(async tx => {
           const now = clock.now()
           refuseMoreThan(MAX_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
-          if (!(await restoreSegment(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
-            throw notDeleted('segment')
+          await restoreDeleted(tx.db, 'segments', workspaceId, params.id, now)
           const restored = await requireSegment(tx.db, workspaceId, params.id)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'segment.restored',
             subject: restored.name,
             details: { id: restored.id },
-            createdAt: now,
           })
           return restored
         })

@@ -99,23 +99,6 @@ export async function markSegmentDeleted(db: Queries, id: string, at: number): P
   await db.updateTable('segments').set({ deleted_at: at }).where('id', '=', id).execute()
 }
 
-/** @param since segments deleted earlier stay deleted @returns false if there is no such deleted segment */
-export async function restoreSegment(
-  db: Queries,
-  workspaceId: string,
-  id: string,
-  since: number,
-): Promise<boolean> {
-  const result = await db
-    .updateTable('segments')
-    .set({ deleted_at: null })
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', '>', since)
-    .executeTakeFirst()
-  return result.numUpdatedRows > 0n
-}
-
 /** Permanently. @returns rows deleted, at most `limit` */
 export async function purgeSegments(db: Queries, before: number, limit: number): Promise<number> {
   const { numDeletedRows } = await db

@@ -102,7 +102,7 @@ export function typeWarning(
   return `${name} holds ${unsuited} in most contacts, but ${compares}${advice}`
 }
 
-/** What to declare an attribute as, for rules that compare nothing else. */
+/** Type to declare an attribute as, for rules that compare nothing else. */
 const WANTED: Partial<Readonly<Record<Test['kind'], AttributeType>>> = {
   number_order: 'number',
   date_order: 'date',

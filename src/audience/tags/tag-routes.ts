@@ -103,13 +103,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
         await database.write(async tx => {
           refuseMoreThan(MAX_TAGS, await countTags(tx.db, workspaceId), 'tags')
           if (!(await insertTag(tx.db, tag))) throw duplicate(tag.name)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
-            action: 'tag.created',
-            subject: tag.name,
-            createdAt: now,
-          })
+          await recordActivity(tx, principal, now, { action: 'tag.created', subject: tag.name })
         })
         return tagged({ ...tag, contactCount: 0 }, isSandbox)
       },
@@ -164,14 +158,11 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           if (after.name !== before.name)
             await references.rename(tx.db, { kind: 'tag', ...before }, after.name)
           const { isSandbox } = principal
-          await recordActivity(tx, {
-            workspaceId: principal.workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, after.updatedAt, {
             action: 'tag.changed',
             subject: after.name,
             details: { id: after.id },
             changes: settingsChanges(tagToApi(before, isSandbox), tagToApi(after, isSandbox), ['updated_at']),
-            createdAt: after.updatedAt,
           })
           return after
         })
@@ -198,13 +189,10 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           const now = clock.now()
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'tag', ...tag })
           await markTagDeleted(tx.db, tag.seq, now)
-          await recordActivity(tx, {
-            workspaceId: principal.workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'tag.deleted',
             subject: tag.name,
             details: { id: tag.id, contacts: tag.contactCount },
-            createdAt: now,
           })
           return DONE
         }),
@@ -230,13 +218,10 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           refuseMoreThan(MAX_TAGS, await countTags(tx.db, workspaceId), 'tags')
           if (await findTag(tx.db, workspaceId, { name: tag.name })) throw duplicate(tag.name)
           await restoreTag(tx.db, tag.seq)
-          await recordActivity(tx, {
-            workspaceId,
-            actor: principal.actor,
+          await recordActivity(tx, principal, now, {
             action: 'tag.restored',
             subject: tag.name,
             details: { id: tag.id, contacts: tag.contactCount },
-            createdAt: now,
           })
           return tag
         })

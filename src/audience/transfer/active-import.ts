@@ -55,7 +55,7 @@ class DryRun extends Error {
   }
 }
 
-/** What a batch of rows did or would do. */
+/** Result of a batch of rows, applied or tried. */
 interface Tried extends Applied {
   /** Rows that could not be read, or whose person was erased. */
   readonly unread: readonly Rejection[]

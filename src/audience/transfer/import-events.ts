@@ -28,7 +28,7 @@ interface Change {
   readonly tags: Named[]
 }
 
-/** What a batch of rows does to each contact. */
+/** Changes to each contact by a batch of rows. */
 export class ImportChanges {
   private readonly changes = new Map<number, Change>()
 

@@ -9,7 +9,7 @@ import { TextDecoder } from 'node:util'
 import { type Actor } from '../../core/actor.js'
 import { type CsvRow, readCsv } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import {
   type Suppression,
   SUPPRESSION_REASONS,
@@ -26,7 +26,7 @@ import {
 } from '../../deliverability/suppressions/suppressions.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { appendEvents } from '../../events/store.js'
-import { type Clock, pauseFor } from '../../world/time/clock.js'
+import { pauseFor } from '../../world/time/clock.js'
 import { knownField } from './reading/column-names.js'
 import { type Heading, readHeading } from './reading/columns.js'
 import { layoutOf, type PresetChoice } from './reading/presets.js'
@@ -36,9 +36,7 @@ import { KIND_OCTETS, refusalOfKind } from './reading/file-kind.js'
 import { rejectedValue } from './import.js'
 import { columnsToRead, type ColumnToRead, readRow } from './reading/read-row.js'
 
-export interface SuppressionImportParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface SuppressionImportParts extends Pick<Services, 'database' | 'clock'> {
   readonly suppressedContacts: ContactSuppressions
   readonly onEvents?: () => void
 }
@@ -66,7 +64,7 @@ export interface SuppressionImportResult extends Readonly<Record<SuppressResult,
 export interface SuppressionFault {
   readonly line: number
   readonly reason: string
-  /** What the row has in the column of the address. */
+  /** The row's cell in the address column. */
   readonly value: string | null
 }
 
@@ -90,13 +88,10 @@ export async function importSuppressions(
   const result = importing.result()
   const { added, widened, known, rejected } = result
   await database.write(tx =>
-    recordActivity(tx, {
-      workspaceId: request.workspaceId,
-      actor: request.actor,
+    recordActivity(tx, request, clock.now(), {
       action: 'suppression.imported',
       subject: request.fileName,
       details: { added, widened, known, rejected },
-      createdAt: clock.now(),
     }),
   )
   return result

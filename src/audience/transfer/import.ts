@@ -31,7 +31,7 @@ export interface Column {
 /** Fields by column name, as requested; values as in `Column.field`. */
 export type Mapping = Readonly<Record<string, string | null>>
 
-/** What a file implies for all its rows. */
+/** Applies to every row of a file. */
 export interface EveryRow {
   /** Suppress every address for this reason. */
   readonly suppress: SuppressionReason | null
@@ -101,7 +101,7 @@ export const MAX_ROWS = 2_000_000
 /** Characters shown of a rejected row's address. */
 const MAX_SHOWN_VALUE = 200
 
-/** What a rejected row has in the column of the address, as written; null if nothing. */
+/** A rejected row's cell in the address column, as written; null if empty. */
 export function rejectedValue(
   columns: readonly Pick<Column, 'field'>[],
   cells: readonly string[],

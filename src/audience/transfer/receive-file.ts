@@ -141,11 +141,8 @@ export async function receiveFile(
         octets: spool.writtenBytes,
       })
       if (isDryRun) return
-      await recordActivity(tx, {
-        workspaceId,
-        actor,
+      await recordActivity(tx, { workspaceId, actor }, clock.now(), {
         action: 'contacts.imported',
-        createdAt: clock.now(),
         subject: fileName ?? 'contacts',
         details: { import_id: id, size: spool.writtenBytes },
       })

@@ -121,13 +121,7 @@ export async function createAutomation(
     refuseMoreThan(MAX_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
     const seq = await insertAutomation(tx.db, automation)
     await insertSteps(tx.db, seq, steps)
-    await recordActivity(tx, {
-      workspaceId,
-      actor,
-      action: 'automation.created',
-      subject: name,
-      createdAt: now,
-    })
+    await recordActivity(tx, { workspaceId, actor }, now, { action: 'automation.created', subject: name })
     return getFlow(tx.db, workspaceId, automation.id)
   })
 }
@@ -160,12 +154,9 @@ export async function duplicateAutomation(
     }
     const copySeq = await insertAutomation(tx.db, copy)
     await insertSteps(tx.db, copySeq, copySteps(await findSteps(tx.db, seq), newId))
-    await recordActivity(tx, {
-      workspaceId,
-      actor,
+    await recordActivity(tx, { workspaceId, actor }, now, {
       action: 'automation.created',
       subject: copy.name,
-      createdAt: now,
     })
     return getFlow(tx.db, workspaceId, copy.id)
   })
@@ -209,7 +200,7 @@ export async function changeAutomation(
       await raiseVersion(tx.db, before.seq, after.updatedAt)
     const changed = settingsChanges(settingsOf(before), settingsOf(after))
     if (Object.keys(changed).length > 0)
-      await recordFlowChange(tx, owner, after, { createdAt: after.updatedAt, changes: changed })
+      await recordFlowChange(tx, owner, after.updatedAt, after, { changes: changed })
     if (changes.status !== undefined) await changeStatus(parts, tx, owner, after, changes.status)
     return getFlow(tx.db, owner.workspaceId, id)
   })
@@ -222,17 +213,16 @@ export function settingsOf({ name, triggerType, triggerConfig }: Automation) {
 
 export async function recordFlowChange(
   tx: Tx,
-  { workspaceId, actor }: Owner,
+  owner: Owner,
+  now: number,
   { id, name }: Automation,
-  { details, ...rest }: Pick<Activity, 'createdAt' | 'changes' | 'details'>,
+  { details, changes = {} }: Pick<Activity, 'changes' | 'details'>,
 ): Promise<void> {
-  await recordActivity(tx, {
-    workspaceId,
-    actor,
+  await recordActivity(tx, owner, now, {
     action: 'automation.changed',
     subject: name,
     details: { id, ...details },
-    ...rest,
+    changes,
   })
 }
 
@@ -277,7 +267,7 @@ async function changeStatus(
   }
   await updateAutomation(tx.db, automation.seq, { ...automation, status })
   const action = status === 'active' ? 'automation.activated' : 'automation.paused'
-  await recordActivity(tx, { workspaceId, actor, action, subject: automation.name, createdAt: now })
+  await recordActivity(tx, { workspaceId, actor }, now, { action, subject: automation.name })
 }
 
 /** @param references absent to delete it even if it is in use */
@@ -295,13 +285,7 @@ export async function deleteAutomation(
     await references?.refuseIfUsed(tx.db, { kind: 'automation', ...automation })
     const now = parts.clock.now()
     await markAutomationDeleted(tx.db, seq, now)
-    await recordActivity(tx, {
-      workspaceId,
-      actor,
-      action: 'automation.deleted',
-      subject: name,
-      createdAt: now,
-    })
+    await recordActivity(tx, { workspaceId, actor }, now, { action: 'automation.deleted', subject: name })
     tx.onCommit(parts.wakeRunner)
   })
 }

@@ -56,7 +56,7 @@ export interface ReadFlow {
   readonly steps: readonly Step[]
 }
 
-/** What the automation would be. Parts that are left out stay as they are stored. */
+/** The automation after the replacement. Omitted parts stay as they are stored. */
 export function readFlow(
   stored: Automation,
   storedSteps: readonly Step[],
@@ -122,10 +122,9 @@ export async function replaceFlow(
     if (!areSameSteps || !isSameTrigger) await raiseVersion(tx.db, before.seq, now)
     const changes = settingsChanges(settingsOf(before), settingsOf(automation))
     if (!areSameSteps || Object.keys(changes).length > 0)
-      await recordFlowChange(tx, owner, automation, {
-        createdAt: now,
-        ...(Object.keys(changes).length > 0 ? { changes } : {}),
-        ...(areSameSteps ? {} : { details: { steps: 'replaced' } }),
+      await recordFlowChange(tx, owner, now, automation, {
+        changes,
+        details: areSameSteps ? {} : { steps: 'replaced' },
       })
     const fault = before.status === 'active' ? await findFlowFault(parts, tx.db, automation) : undefined
     if (fault !== undefined) throw new AppError('conflict', `the automation is active: ${fault}`)

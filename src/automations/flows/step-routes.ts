@@ -26,7 +26,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
   const record = async (tx: Tx, principal: Principal, automation: Automation, what: string) => {
     const createdAt = clock.now()
     await raiseVersion(tx.db, automation.seq, createdAt)
-    await recordFlowChange(tx, principal, automation, { createdAt, details: { steps: what } })
+    await recordFlowChange(tx, principal, createdAt, automation, { details: { steps: what } })
   }
   return [
     route({

@@ -81,7 +81,7 @@ export class Flow {
     return step && (this.at(step.seq) ?? null)
   }
 
-  /** What the step leads to unless its outcome says otherwise; see `withId`. */
+  /** The next step unless the outcome names another; see `withId`. */
   next(step: StoredStep, skipCount = 0): StoredStep | null | undefined {
     const id = step.config['nextStepId']
     return skipCount === 0 && typeof id === 'string' ? this.withId(id) : (this.after(step, skipCount) ?? null)

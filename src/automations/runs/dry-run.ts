@@ -91,12 +91,31 @@ async function prepare(parts: FlowParts, { automation }: Question, step: Step, r
 
 function runOf({ automation, contact, triggerData }: Question, now: number): Run {
   return {
-    ...{ seq: -1, id: automation.id, automation: automation.seq, workspaceId: automation.workspaceId },
-    ...{ contactId: contact.id, contactEmail: contact.email, isSandbox: automation.isSandbox },
-    ...{ status: 'active', step: null, wait: null, waitEvent: null, waitMessage: null },
-    ...{ dueAt: now, parkedDueAt: null, stepsDone: 0, failures: 0, refusals: 0, lastMessageId: null },
-    ...{ triggerType: 'api', flowVersion: automation.version, triggerData, exitReason: null, error: null },
-    ...{ startedAt: now, endedAt: null },
+    seq: -1,
+    id: automation.id,
+    automation: automation.seq,
+    workspaceId: automation.workspaceId,
+    contactId: contact.id,
+    contactEmail: contact.email,
+    isSandbox: automation.isSandbox,
+    status: 'active',
+    step: null,
+    wait: null,
+    waitEvent: null,
+    waitMessage: null,
+    dueAt: now,
+    parkedDueAt: null,
+    stepsDone: 0,
+    failures: 0,
+    refusals: 0,
+    lastMessageId: null,
+    triggerType: 'api',
+    flowVersion: automation.version,
+    triggerData,
+    exitReason: null,
+    error: null,
+    startedAt: now,
+    endedAt: null,
   }
 }
 

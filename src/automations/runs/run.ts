@@ -9,7 +9,7 @@ export type StoredStatus = Exclude<RunStatus, 'paused'>
 export type AwaitedEvent = 'email_opened' | 'email_clicked' | 'purchase' | 'page_viewed'
 
 /**
- * What a run is waiting for in its current step.
+ * Conditions that a run waits for in its current step.
  *
  *   time      `dueAt`
  *   event     `waitEvent`, until `dueAt`

@@ -53,7 +53,7 @@ const TRIGGER_BY_KIND = {
   'form.submitted': 'form_submitted',
 } as const satisfies Partial<Record<TriggerEvent['kind'], TriggerType>>
 
-/** What an event means to automations. */
+/** An event as automations see it. */
 interface TriggerSignal {
   readonly type: TriggerType
   /** Undefined if only the address is known. */

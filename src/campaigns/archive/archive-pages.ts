@@ -14,7 +14,8 @@ import { escapeHtml } from '../../core/escape-html.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isUuid } from '../../core/ids.js'
-import type { Database, Queries } from '../../db/database.js'
+import type { Queries } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { noticePage } from '../../http/public/document.js'
 import { html } from '../../http/public/html.js'
 import type { PublicAnswer, PublicRequest, PublicRoute, Sender } from '../../http/public/public-route.js'
@@ -22,11 +23,8 @@ import { MAIL_POLICY } from '../../tracking/view-page.js'
 import { addressKey } from '../../world/net/ip-address.js'
 import { findPage, listPages, type PageHead } from './page-store.js'
 
-export interface ArchiveParts {
-  readonly database: Database
+export interface ArchiveParts extends Pick<Services, 'database' | 'publicUrl'> {
   readonly renderQueue: RenderQueue
-  /** Without a trailing slash. */
-  readonly publicUrl: string
   /** @returns undefined if the workspace was removed */
   readonly findPublicSender: (
     db: Queries,

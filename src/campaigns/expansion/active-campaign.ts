@@ -18,6 +18,7 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { PieceSize } from '../../db/piece-size.js'
+import type { Services } from '../../db/services.js'
 import type { SubmittedContent } from '../../msa/mail-submission.js'
 import { decideOrWait, drawSome } from '../ab-test/run-test.js'
 import { findTest, findVariantLetter, type SentTest, type SentVariant } from '../model/variant-store.js'
@@ -30,8 +31,6 @@ import { isWithin, opensAt } from '../model/send-window.js'
 import { begin, cancelSome, completeOrWait, fail, cancelQueuedSome } from './end-campaign.js'
 import { evaluateAudience, fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
-import type { Database } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
 import { countUntried } from '../model/recipient-store.js'
 
 /** Lifetime of a content: its mails carry the date it was made. */
@@ -288,7 +287,7 @@ const COUNT_EVERY_MS = 30_000
  * effect in time. Mails waiting for a retry do not count towards `MAX_UNTRIED`, so that a host that is down does not delay the rest.
  */
 export class QueueRoom {
-  private readonly parts: { readonly database: Database; readonly clock: Clock }
+  private readonly parts: Pick<Services, 'database' | 'clock'>
   private readonly seq: number
   /** When room ran out, on the monotonic clock. */
   private fullSince: number | undefined
@@ -296,7 +295,7 @@ export class QueueRoom {
   /** Mails already attempted, as last counted. */
   private tried = 0
 
-  constructor(parts: { readonly database: Database; readonly clock: Clock }, seq: number) {
+  constructor(parts: Pick<Services, 'database' | 'clock'>, seq: number) {
     this.parts = parts
     this.seq = seq
   }

@@ -15,9 +15,10 @@ import {
   type Mailability,
   type ContactMailability,
 } from '../../audience/segments/audience-query-store.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
 import type { PieceSize } from '../../db/piece-size.js'
-import { pauseFor, type Clock } from '../../world/time/clock.js'
+import type { Services } from '../../db/services.js'
+import { pauseFor } from '../../world/time/clock.js'
 import type { Campaign, Excluded, SentTo } from '../model/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../model/campaign-store.js'
 import { contactsAsOf, whoOf, findCampaignAudience } from '../model/campaign-audience.js'
@@ -29,10 +30,7 @@ const SPAN = 8_192
 /** Pause between transactions, to let other writers in. */
 const REST_MS = 1
 
-export interface FixParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type FixParts = Pick<Services, 'database' | 'clock'>
 
 /** Evaluates the list or segment of a scheduled campaign at its start. */
 export async function evaluateAudience(tx: Tx, seq: number, now: number): Promise<void> {

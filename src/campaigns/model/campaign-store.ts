@@ -12,7 +12,30 @@ import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { AbTest } from './ab-test.js'
 import type { SendWindow } from './send-window.js'
-import type { Campaign, CampaignFields, ResendTo, SendTime, SentTo, CampaignStatus } from './campaign.js'
+import type {
+  Campaign,
+  CampaignFields,
+  CampaignStatus,
+  Mailing,
+  ResendTo,
+  SendTime,
+  SentTo,
+  Stats,
+} from './campaign.js'
+
+/** Columns of `Stats`. */
+export const STAT_COLUMNS = {
+  sends: 'sends',
+  deliveries: 'deliveries',
+  opens: 'opens',
+  uniqueOpens: 'unique_opens',
+  clicks: 'clicks',
+  uniqueClicks: 'unique_clicks',
+  bounces: 'bounces',
+  complaints: 'complaints',
+  unsubscribes: 'unsubscribes',
+} as const
+type StatColumn = (typeof STAT_COLUMNS)[keyof typeof STAT_COLUMNS]
 
 /** Count columns by their name in `Campaign`. */
 const COUNTS = {
@@ -25,15 +48,7 @@ const COUNTS = {
   unsubscribed: 'unsubscribed',
   bounced: 'bounced',
   suppressed: 'suppressed',
-  sends: 'sends',
-  deliveries: 'deliveries',
-  opens: 'opens',
-  uniqueOpens: 'unique_opens',
-  clicks: 'clicks',
-  uniqueClicks: 'unique_clicks',
-  bounces: 'bounces',
-  complaints: 'complaints',
-  unsubscribes: 'unsubscribes',
+  ...STAT_COLUMNS,
 } as const
 export type CountName = keyof typeof COUNTS
 type CountColumn = (typeof COUNTS)[CountName]
@@ -41,18 +56,13 @@ type CountColumn = (typeof COUNTS)[CountName]
 /** Increments of counts. */
 export type Counted = Partial<Record<CountName, number>>
 
-interface CampaignHeadRow {
-  seq: Generated<number>
-  id: string
-  workspace_id: string
-  is_sandbox: Flag
+/** Columns of `Mailing`. */
+export interface MailingRow {
   name: string
   subject: string
   template_id: string
   list_id: string | null
   segment_id: string | null
-  resend_of: string | null
-  resend_to: ResendTo | null
   from_email: string | null
   from_name: string | null
   reply_to: string | null
@@ -60,6 +70,15 @@ interface CampaignHeadRow {
   track_clicks: Flag | null
   rate_per_hour: number | null
   send_window: string | null
+}
+
+interface CampaignHeadRow extends MailingRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  is_sandbox: Flag
+  resend_of: string | null
+  resend_to: ResendTo | null
   send_time: Generated<SendTime>
   ab_test: string | null
   is_archived: Generated<Flag>
@@ -129,15 +148,13 @@ export async function deleteCampaign(db: Queries, seq: number): Promise<void> {
   await db.deleteFrom('campaigns').where('seq', '=', seq).execute()
 }
 
-function fieldsToRow(fields: CampaignFields) {
+export function mailingToRow(fields: Mailing): MailingRow {
   return {
     name: fields.name,
     subject: fields.subject,
     template_id: fields.templateId,
     list_id: fields.listId,
     segment_id: fields.segmentId,
-    resend_of: fields.resendOf,
-    resend_to: fields.resendTo,
     from_email: fields.fromEmail,
     from_name: fields.fromName,
     reply_to: fields.replyTo,
@@ -145,6 +162,14 @@ function fieldsToRow(fields: CampaignFields) {
     track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
     rate_per_hour: fields.ratePerHour,
     send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
+  }
+}
+
+function fieldsToRow(fields: CampaignFields) {
+  return {
+    ...mailingToRow(fields),
+    resend_of: fields.resendOf,
+    resend_to: fields.resendTo,
     send_time: fields.sendTime,
     ab_test: fields.abTest && JSON.stringify(fields.abTest),
     is_archived: flag(fields.isArchived),
@@ -315,19 +340,13 @@ export async function findCampaignSeqs(
   return new Map(rows.map(({ id, seq }) => [id, seq]))
 }
 
-export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
+export function mailingFromRow(row: MailingRow): Mailing {
   return {
-    seq: row.seq,
-    id: row.id,
-    workspaceId: row.workspace_id,
-    isSandbox: row.is_sandbox === 1,
     name: row.name,
     subject: row.subject,
     templateId: row.template_id,
     listId: row.list_id,
     segmentId: row.segment_id,
-    resendOf: row.resend_of,
-    resendTo: row.resend_to,
     fromEmail: row.from_email,
     fromName: row.from_name,
     replyTo: row.reply_to,
@@ -335,6 +354,32 @@ export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
     ratePerHour: row.rate_per_hour,
     sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
+  }
+}
+
+export function statsFromRow(row: Record<StatColumn, number>): Stats {
+  return {
+    sends: row.sends,
+    deliveries: row.deliveries,
+    opens: row.opens,
+    uniqueOpens: row.unique_opens,
+    clicks: row.clicks,
+    uniqueClicks: row.unique_clicks,
+    bounces: row.bounces,
+    complaints: row.complaints,
+    unsubscribes: row.unsubscribes,
+  }
+}
+
+export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
+  return {
+    seq: row.seq,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    ...mailingFromRow(row),
+    resendOf: row.resend_of,
+    resendTo: row.resend_to,
     sendTime: row.send_time,
     abTest: row.ab_test === null ? null : (JSON.parse(row.ab_test) as AbTest),
     isArchived: row.is_archived === 1,
@@ -366,15 +411,7 @@ export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     unsubscribed: row.unsubscribed,
     bounced: row.bounced,
     suppressed: row.suppressed,
-    sends: row.sends,
-    deliveries: row.deliveries,
-    opens: row.opens,
-    uniqueOpens: row.unique_opens,
-    clicks: row.clicks,
-    uniqueClicks: row.unique_clicks,
-    bounces: row.bounces,
-    complaints: row.complaints,
-    unsubscribes: row.unsubscribes,
+    ...statsFromRow(row),
   }
 }
 

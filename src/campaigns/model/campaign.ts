@@ -4,16 +4,14 @@ import type { WaitReason } from '../../core/waiting.js'
 import type { AbTest } from './ab-test.js'
 import type { SendWindow } from './send-window.js'
 
-export interface CampaignFields {
+/** Content, audience and manner of a mailing: of a campaign, or of all campaigns of a feed. */
+export interface Mailing {
   readonly name: string
   readonly subject: string
   readonly templateId: string
-  /** The audience: exactly one of list, segment and resend is set. */
+  /** The audience: exactly one of list, segment and (for a campaign) resend is set. */
   readonly listId: string | null
   readonly segmentId: string | null
-  /** Id of the earlier campaign of a resend; `resendTo` selects among its recipients. */
-  readonly resendOf: string | null
-  readonly resendTo: ResendTo | null
   /** Null: the workspace's default. */
   readonly fromEmail: string | null
   readonly fromName: string | null
@@ -23,6 +21,12 @@ export interface CampaignFields {
   /** Maximum number of emails queued per hour; null: no limit. */
   readonly ratePerHour: number | null
   readonly sendWindow: SendWindow | null
+}
+
+export interface CampaignFields extends Mailing {
+  /** Id of the earlier campaign of a resend; `resendTo` selects among its recipients. */
+  readonly resendOf: string | null
+  readonly resendTo: ResendTo | null
   readonly sendTime: SendTime
   readonly abTest: AbTest | null
   /** In the public archive of the workspace from its start on, and whether search engines may list it there. */

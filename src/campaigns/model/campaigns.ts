@@ -59,13 +59,10 @@ export async function logAct(
   what: string,
   createdAt: number,
 ): Promise<void> {
-  await recordActivity(tx, {
-    workspaceId,
-    actor,
+  await recordActivity(tx, { workspaceId, actor }, createdAt, {
     action: `campaign.${what}`,
     subject: name,
     details: { id },
-    createdAt,
   })
 }
 

@@ -8,6 +8,7 @@ import { sql, type Generated, type RawBuilder, type Selectable } from 'kysely'
 import type { SeqRange } from '../../audience/audience-store.js'
 import type { Standing } from '../../audience/contacts/consent.js'
 import type { Reach } from '../../audience/segments/conditions-store.js'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement, type Rows } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
@@ -326,7 +327,7 @@ export async function countUntried(db: Queries, campaign: number): Promise<numbe
     select count(*) as count from campaign_recipients
     inner join queue on queue.message_id = campaign_recipients.message_id
     where campaign = ${campaign} and status = 'sent' and queue.attempts = 0`.execute(db)
-  return rows[0]?.count ?? 0
+  return must(rows[0], 'the count').count
 }
 
 export function recipientFromRow(row: Selectable<RecipientRow>): Recipient {

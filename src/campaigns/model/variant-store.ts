@@ -7,6 +7,7 @@ import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { inPieces, statement, type Rows } from '../../db/statement.js'
+import { STAT_COLUMNS, statsFromRow } from './campaign-store.js'
 import type { Stats } from './campaign.js'
 
 interface TestRow {
@@ -25,15 +26,7 @@ interface TestRow {
 const COUNTS = {
   recipients: 'recipients',
   pending: 'pending',
-  sends: 'sends',
-  deliveries: 'deliveries',
-  opens: 'opens',
-  uniqueOpens: 'unique_opens',
-  clicks: 'clicks',
-  uniqueClicks: 'unique_clicks',
-  bounces: 'bounces',
-  complaints: 'complaints',
-  unsubscribes: 'unsubscribes',
+  ...STAT_COLUMNS,
 } as const
 type CountName = keyof typeof COUNTS
 type CountColumn = (typeof COUNTS)[CountName]
@@ -127,15 +120,7 @@ async function readTest(db: Queries, campaign: number): Promise<SentTest | undef
       contentAt: row.content_at,
       recipients: row.recipients,
       pending: row.pending,
-      sends: row.sends,
-      deliveries: row.deliveries,
-      opens: row.opens,
-      uniqueOpens: row.unique_opens,
-      clicks: row.clicks,
-      uniqueClicks: row.unique_clicks,
-      bounces: row.bounces,
-      complaints: row.complaints,
-      unsubscribes: row.unsubscribes,
+      ...statsFromRow(row),
     })),
   }
 }

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { IntegerOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { RevenueSchema } from './revenue.js'
+import { count, rateFields, RATES, statFields } from './stats-schema.js'
 import {
   DEFAULT_DECIDE_AFTER_MINUTES,
   IF_UNCLEAR,
@@ -94,37 +95,11 @@ export function abTestToApi(test: AbTest): AbTestBody {
 
 export const PHASES = ['draft', 'sampling', 'waiting', 'undecided', 'decided', 'ended'] as const
 
-const count = (description: string) => Type.Integer({ description })
-const rate = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
-
 const counted = {
   recipients: count('People this was or will be sent to.'),
   pending: count('Of them, not queued yet.'),
-  stats: Type.Object(
-    {
-      sends: count('Emails handed to a remote server for the first time.'),
-      delivered: count('Emails accepted by the remote server.'),
-      opens: count('Opens, excluding bots.'),
-      unique_opens: count('Recipients who opened.'),
-      clicks: count('Clicks, excluding bots.'),
-      unique_clicks: count('Recipients who clicked.'),
-      bounces: count('Emails permanently rejected, expired or bounced later.'),
-      complaints: count('Emails reported as spam.'),
-      unsubscribes: count('Unsubscribes.'),
-    },
-    { title: 'AbTestStats' },
-  ),
-  rates: Type.Object(
-    {
-      delivery_rate: rate('delivered / sends.'),
-      open_rate: rate('unique_opens / delivered.'),
-      click_rate: rate('unique_clicks / delivered.'),
-      bounce_rate: rate('bounces / sends.'),
-      complaint_rate: rate('complaints / delivered.'),
-      unsubscribe_rate: rate('unsubscribes / delivered.'),
-    },
-    { title: 'AbTestRates', description: 'Fractions from 0 to 1; 0 if the denominator is 0.' },
-  ),
+  stats: Type.Object(statFields, { title: 'AbTestStats' }),
+  rates: Type.Object(rateFields, { title: 'AbTestRates', description: RATES }),
   conversions: count('Conversions attributed to these emails.'),
   revenue: Type.Array(RevenueSchema, { description: 'These conversions by currency, highest value first.' }),
 }

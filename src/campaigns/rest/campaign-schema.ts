@@ -14,8 +14,9 @@ import { etagOf, Tagged } from '../../http/preconditions.js'
 import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { AbTestSchema, abTestToApi } from './ab-test-schema.js'
+import { count, rateFields, RATES, statFields } from './stats-schema.js'
 import { ratesOf, statsFields } from '../model/campaign-stats.js'
-import { RESEND_TO, SEND_TIMES, type Campaign, CAMPAIGN_STATUSES } from '../model/campaign.js'
+import { CAMPAIGN_STATUSES, RESEND_TO, SEND_TIMES, type Campaign, type Mailing } from '../model/campaign.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
@@ -39,7 +40,7 @@ export const SEGMENT = 'Segment to send to; alternative to list_id.'
 
 const TimeOfDay = (description: string) => Type.String({ minLength: 5, maxLength: 5, description })
 
-export const SendWindowSchema = Type.Object(
+const SendWindowSchema = Type.Object(
   {
     days: Type.Optional(
       Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
@@ -81,6 +82,29 @@ export const manner = {
     }),
   ),
   send_window: orCleared(SendWindowSchema),
+}
+
+/** `manner` in answers. */
+export const shownManner = {
+  from_email: TextOrNull(),
+  from_name: TextOrNull(),
+  reply_to: TextOrNull(),
+  track_opens: orNull(Type.Boolean()),
+  track_clicks: orNull(Type.Boolean()),
+  rate_per_hour: IntegerOrNull(),
+  send_window: orNull(SendWindowSchema),
+}
+
+export function mannerToApi(letter: Mailing) {
+  return {
+    from_email: letter.fromEmail,
+    from_name: letter.fromName,
+    reply_to: letter.replyTo,
+    track_opens: letter.trackOpens,
+    track_clicks: letter.trackClicks,
+    rate_per_hour: letter.ratePerHour,
+    send_window: letter.sendWindow && windowToApi(letter.sendWindow),
+  }
 }
 
 const timing = {
@@ -173,9 +197,6 @@ export const StatusOfCampaign = Type.Enum([...CAMPAIGN_STATUSES], {
   description: 'One of: draft, scheduled, sending, paused, completed, cancelled, failed.',
 })
 
-const count = (description: string) => Type.Integer({ description })
-const rate = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
-
 export const ExcludedSchema = Type.Object(
   {
     unsubscribed: count('Not subscribed.'),
@@ -201,31 +222,15 @@ const ProgressSchema = Type.Object(
 
 const StatsSchema = Type.Object(
   {
-    sends: count('Emails handed to a remote server for the first time.'),
-    delivered: count('Emails accepted by the remote server.'),
+    ...statFields,
     opens: count('Opens, excluding bots; a recipient’s first click without an open counts as one.'),
-    unique_opens: count('Recipients who opened.'),
-    clicks: count('Clicks, excluding bots.'),
-    unique_clicks: count('Recipients who clicked.'),
-    bounces: count('Emails permanently rejected, expired or bounced later.'),
-    complaints: count('Emails reported as spam.'),
     unsubscribes: count('Unsubscribes through this campaign.'),
     held: count('Queued emails held while the campaign is paused; otherwise 0.'),
   },
   { title: 'CampaignStats' },
 )
 
-const RatesSchema = Type.Object(
-  {
-    delivery_rate: rate('delivered / sends.'),
-    open_rate: rate('unique_opens / delivered.'),
-    click_rate: rate('unique_clicks / delivered.'),
-    bounce_rate: rate('bounces / sends.'),
-    complaint_rate: rate('complaints / delivered.'),
-    unsubscribe_rate: rate('unsubscribes / delivered.'),
-  },
-  { title: 'CampaignRates', description: 'Fractions from 0 to 1; 0 if the denominator is 0.' },
-)
+const RatesSchema = Type.Object(rateFields, { title: 'CampaignRates', description: RATES })
 
 export const CampaignSchema = Type.Object(
   {
@@ -241,13 +246,7 @@ export const CampaignSchema = Type.Object(
     resend_to: orNull(Type.Enum([...RESEND_TO]), {
       description: 'Which recipients of resend_of are mailed: `not_opened` or `not_clicked`.',
     }),
-    from_email: TextOrNull(),
-    from_name: TextOrNull(),
-    reply_to: TextOrNull(),
-    track_opens: orNull(Type.Boolean()),
-    track_clicks: orNull(Type.Boolean()),
-    rate_per_hour: IntegerOrNull(),
-    send_window: orNull(SendWindowSchema),
+    ...shownManner,
     send_time: Type.Enum([...SEND_TIMES], { description: '`at_once` or `usual_hour`.' }),
     ab_test: orNull(AbTestSchema),
     archive: Type.Boolean(),
@@ -284,13 +283,7 @@ export function campaignToApi(campaign: Campaign, waiting: Waiting | undefined):
     segment_id: campaign.segmentId,
     resend_of: campaign.resendOf,
     resend_to: campaign.resendTo,
-    from_email: campaign.fromEmail,
-    from_name: campaign.fromName,
-    reply_to: campaign.replyTo,
-    track_opens: campaign.trackOpens,
-    track_clicks: campaign.trackClicks,
-    rate_per_hour: campaign.ratePerHour,
-    send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
+    ...mannerToApi(campaign),
     send_time: campaign.sendTime,
     ab_test: campaign.abTest && abTestToApi(campaign.abTest),
     archive: campaign.isArchived,
@@ -338,7 +331,7 @@ export function excludedToApi({
   return { unsubscribed, bounced, suppressed }
 }
 
-export function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
+function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
   return { ...(days === undefined ? {} : { days: [...days] }), from, until }
 }
 

@@ -22,10 +22,8 @@ import { bucketsUpTo, HOUR_MS, OTHER_PROVIDERS } from '../results/report-counter
 import { listProviders, listTimes, type ProviderCounts, type TimeCounts } from '../results/report-store.js'
 import { MAX_LINKS } from '../results/result-store.js'
 import { RevenueSchema, type RevenueParts } from './revenue.js'
+import { count, rate, rateFields, statFields } from './stats-schema.js'
 import { countInSegment } from '../results/segment-result-store.js'
-
-const count = (description: string) => Type.Integer({ description })
-const rate = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
 
 const TimeSchema = Type.Object(
   {
@@ -43,22 +41,13 @@ const TimeSchema = Type.Object(
   { title: 'CampaignReportTime' },
 )
 
+const { opens: _opens, clicks: _clicks, ...providerStats } = statFields
 const ProviderSchema = Type.Object(
   {
     provider: TextOrNull({ description: 'E.g. Gmail, Outlook or Yahoo; null: all other domains together.' }),
-    sends: count('Emails handed to a remote server for the first time.'),
-    delivered: count('Emails accepted by the remote server.'),
-    unique_opens: count('Recipients who opened.'),
-    unique_clicks: count('Recipients who clicked.'),
-    bounces: count('Emails permanently rejected, expired or bounced later.'),
-    complaints: count('Emails reported as spam.'),
+    ...providerStats,
     unsubscribes: count('Unsubscribes through this campaign.'),
-    delivery_rate: rate('delivered / sends.'),
-    open_rate: rate('unique_opens / delivered.'),
-    click_rate: rate('unique_clicks / delivered.'),
-    bounce_rate: rate('bounces / sends.'),
-    complaint_rate: rate('complaints / delivered.'),
-    unsubscribe_rate: rate('unsubscribes / delivered.'),
+    ...rateFields,
   },
   { title: 'CampaignReportProvider' },
 )

@@ -113,7 +113,7 @@ function timeToQueue(plan: SendingPlan, spent: Map<WaitReason, number>): number 
   return at - startsAt
 }
 
-/** What the campaign itself plans beyond that. */
+/** Delays that the campaign itself plans: its A/B test and each contact's usual hour. */
 function plannedMs(
   { sendTime, abTest }: SendingPlan,
   queuedMs: number,

@@ -251,7 +251,7 @@ function certificatePlace(directory: string): string {
   return `acme_certificates/private_key/${directory}`
 }
 
-/** What is damaged counts as absent. */
+/** Damaged JSON counts as absent. */
 function parsed<Schema extends typeof Moments | typeof Suggestion>(
   schema: Schema,
   text: string | null,

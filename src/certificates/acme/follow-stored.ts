@@ -6,14 +6,11 @@
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
-import type { Log } from '../../world/log.js'
-import type { Clock } from '../../world/time/clock.js'
+import type { Services } from '../../db/services.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
 import type { Renewal } from './renewal.js'
 
-export interface FollowParts {
-  readonly clock: Clock
-  readonly log: Log
+export interface FollowParts extends Pick<Services, 'clock' | 'log'> {
   readonly database: Pick<Database, 'changes'>
   readonly certificate: TlsCertificate
   readonly renewal: Pick<Renewal, 'load'>

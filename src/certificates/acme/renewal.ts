@@ -8,11 +8,8 @@
  */
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
+import type { Services } from '../../db/services.js'
 import type { HttpClient } from '../../world/net/fetch.js'
-import type { Random } from '../../world/random.js'
 import { makeCertificateKey } from '../../world/tls/certificate-request.js'
 import type { PemPair } from '../../world/tls/self-signed-certificate.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
@@ -35,12 +32,8 @@ import { orderCertificate } from './order-certificate.js'
 import { askRenewalInfo, certificateId } from './renewal-info.js'
 import { isDue, mayTryAt, renewAt, stateBefore, type InUse } from './renewal-plan.js'
 
-export interface RenewalParts {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface RenewalParts extends Pick<Services, 'database' | 'clock' | 'random' | 'log'> {
   readonly http: HttpClient
-  readonly database: Database
   readonly seal: KeySeal
   readonly challenges: Challenges
   readonly certificate: TlsCertificate

@@ -1,5 +1,5 @@
 /**
- * What `postroad apply` has to do: the difference between the described state and the one the API returns.
+ * The plan of `postroad apply`: the difference between the described state and the one the API returns.
  *
  * `makePlan` only reads. A planned change calls the API when it is applied; changes stand in an order in which whatever one needs exists by
  * then. Fields that the file does not give are left alone.

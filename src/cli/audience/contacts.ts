@@ -226,7 +226,7 @@ function printImport(context: CliContext, options: OwnedOptions, done: ContactIm
   )
 }
 
-/** What was recognized in a column of attributes; nothing of plain text. */
+/** The notation recognized in an attribute's column; empty for plain text. */
 function foundText({
   name,
   type,

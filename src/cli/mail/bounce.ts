@@ -42,7 +42,8 @@ export function bounceCommands(program: Command, context: CliContext): void {
     {
       path: () => '/bounces',
       query: ({ to, type, since }) => ({
-        ...{ email: to, type },
+        email: to,
+        type,
         since:
           since === undefined
             ? undefined

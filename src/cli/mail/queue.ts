@@ -199,7 +199,7 @@ async function restoreHoldSince({ admin }: Api): Promise<string | null> {
   return (await admin.get<{ held_since: string | null }>('/queue/hold-after-restore')).held_since
 }
 
-/** What the rows do not show. */
+/** Prints how many rows were left out. */
 function reportRest(context: CliContext, by: 'domain' | 'site', { rows, found, total }: QueueSummary): void {
   const more = found - rows.length
   if (more <= 0) return

@@ -171,7 +171,7 @@ function permissionLines({
       ]
 }
 
-/** What DNS returned for records that are wrong. */
+/** DNS answers for records that are wrong. */
 function answerLines(records: DomainDetails['dns_records']): string[] {
   return records
     .filter(({ status }) => status !== 'verified')

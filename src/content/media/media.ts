@@ -5,16 +5,15 @@
  * and can be restored for some time; when the library is full they make room for new ones.
  * Fails: AppError validation_error for a file that cannot be used, limit_reached, not_found, conflict, unavailable.
  */
-import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
-import { isUuid, type NewId } from '../../core/ids.js'
+import { isUuid } from '../../core/ids.js'
 import { formatSize } from '../../core/units.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
-import { recordActivity } from '../../events/activity-store.js'
+import type { Services } from '../../db/services.js'
+import { recordActivity, type WorkspaceActor } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
 import type { MemoryBudget } from '../../http/memory-budget.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
-import type { Clock } from '../../world/time/clock.js'
 import { findTemplatesWith } from '../templates/template-store.js'
 import {
   findImage,
@@ -30,13 +29,7 @@ import type { ImageThread } from './resizing/image-thread.js'
 import type { PreparedImage } from './resizing/prepare-image.js'
 import { pathOf } from './served-images.js'
 
-export interface MediaParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
-  /** Without a trailing slash. */
-  readonly publicUrl: string
-}
+export type MediaParts = Pick<Services, 'database' | 'clock' | 'newId' | 'publicUrl'>
 
 export interface MediaLimits {
   /** Octets of a file. */
@@ -45,12 +38,6 @@ export interface MediaLimits {
   readonly pixels: number
   /** Octets of all files of a workspace. */
   readonly workspaceSizeBytes: number
-}
-
-/** Who acts, and in which workspace. */
-export interface Acting {
-  readonly workspaceId: string
-  readonly actor: Actor
 }
 
 /** How long deleted images can be restored. */
@@ -77,7 +64,7 @@ export interface Texts {
  */
 export async function uploadImage(
   parts: Uploading,
-  acting: Acting,
+  acting: WorkspaceActor,
   pieces: AsyncIterable<Buffer>,
   texts: () => Texts,
 ): Promise<{ readonly image: MediaImage; readonly isNew: boolean }> {
@@ -131,7 +118,12 @@ async function collect(
 }
 
 /** An uploaded file that is known: its image is restored if it was deleted. */
-async function bringBack(tx: Tx, acting: Acting, known: MediaImage, now: number): Promise<MediaImage> {
+async function bringBack(
+  tx: Tx,
+  acting: WorkspaceActor,
+  known: MediaImage,
+  now: number,
+): Promise<MediaImage> {
   if (known.deletedAt === null) return known
   const restored = { ...known, deletedAt: null, updatedAt: now }
   await updateImage(tx.db, restored)
@@ -167,7 +159,7 @@ async function makeRoom(
 /** @param texts absent fields stay as they are */
 export function changeImage(
   { database, clock }: MediaParts,
-  acting: Acting,
+  acting: WorkspaceActor,
   id: string,
   texts: Texts,
   precondition: Precondition | undefined,
@@ -180,13 +172,11 @@ export function changeImage(
     const after = { ...before, fileName, altText, updatedAt: clock.now() }
     await updateImage(tx.db, after)
     const shown = ({ fileName: file_name, altText: alt_text }: MediaImage) => ({ file_name, alt_text })
-    await recordActivity(tx, {
-      ...acting,
+    await recordActivity(tx, acting, after.updatedAt, {
       action: 'image.changed',
       subject: after.fileName,
       details: { id: after.id },
       changes: settingsChanges(shown(before), shown(after)),
-      createdAt: after.updatedAt,
     })
     return after
   })
@@ -198,7 +188,7 @@ const MAX_NAMED = 5
 /** @param isForced also if templates use it */
 export async function deleteImage(
   { database, clock }: MediaParts,
-  acting: Acting,
+  acting: WorkspaceActor,
   id: string,
   isForced: boolean,
   precondition: Precondition | undefined,
@@ -232,7 +222,7 @@ async function refuseIfUsed({ slowReader }: Database, image: MediaImage): Promis
 
 export function restoreImage(
   { database, clock }: MediaParts,
-  acting: Acting,
+  acting: WorkspaceActor,
   id: string,
 ): Promise<MediaImage> {
   return database.write(async tx => {
@@ -259,16 +249,16 @@ export function imageEtag({ id, fileName, altText, updatedAt }: MediaImage): str
 
 async function record(
   tx: Tx,
-  acting: Acting,
+  acting: WorkspaceActor,
   action: 'image.uploaded' | 'image.deleted' | 'image.restored',
   { id, fileName, octets }: MediaImage,
   createdAt: number,
 ): Promise<void> {
   const details = { id, size: octets }
-  await recordActivity(tx, { ...acting, action, subject: fileName, details, createdAt })
+  await recordActivity(tx, acting, createdAt, { action, subject: fileName, details })
 }
 
-/** What folders and control characters of a file name say is no part of it. @returns undefined if nothing is left */
+/** Strips folders and control characters. @returns undefined if nothing is left */
 export function readFileName(text: string | undefined): string | undefined {
   const base = text
     ?.replace(/\p{Cc}/gu, '')

@@ -23,7 +23,7 @@ export function fileUrl(publicUrl: string, kind: ImageKind, { hash }: Pick<Store
   return `${publicUrl}${pathOf(hash)}.${EXTENSIONS[kind]}`
 }
 
-/** What the URLs of a file contain, whichever host they name. */
+/** Path in the URLs of a file, whichever host they name. */
 export function pathOf(hash: string): string {
   return `${PATH}${hash}`
 }

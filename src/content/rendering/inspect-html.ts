@@ -1,5 +1,5 @@
 /**
- * What a rendered mail's HTML consists of, as far as mail clients and spam filters care: images, text, and features that clients lack. Pure.
+ * Counts in a rendered mail's HTML what mail clients and spam filters care about: images, text, and features that clients lack. Pure.
  * Never throws; HTML with more tags than `MAX_TAGS` is not read and has no facts.
  */
 import { Parser } from 'htmlparser2'

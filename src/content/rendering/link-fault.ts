@@ -1,4 +1,4 @@
-/** What is wrong with the URL of a link. Pure. Never throws. */
+/** Faults in the URL of a link. Pure. Never throws. */
 import { schemeOf } from '../merge/url-scheme.js'
 import { followedUrl } from '../tracking/followed-url.js'
 

@@ -84,7 +84,7 @@ export function locateFaults(request: LocateRequest, plans: PlanCache): LocateRe
       const planned = body.html?.for(values)
       if (planned) renderInto({ put }, planned.template, values)
     } catch (error) {
-      // What was rendered until then is looked at.
+      // Inspects what was rendered until then.
       if (!(error instanceof MergeError)) throw error
     }
     for (const [block, piece] of pieces) places.addFacts(inspectHtml(piece), block)

@@ -5,14 +5,13 @@
  * copies it.
  * Fails: AppError validation_error with the field's path, limit_reached, not_found.
  */
-import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
-import { isUuid, type NewId } from '../../core/ids.js'
+import { isUuid } from '../../core/ids.js'
 import { formatSize } from '../../core/units.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
-import { recordActivity } from '../../events/activity-store.js'
+import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
+import { recordActivity, type WorkspaceActor } from '../../events/activity-store.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { Structure } from '../blocks/read-structure.js'
 import type { RenderQueue } from '../rendering/render-queue.js'
 import { readContent, readGivenStructure, requireParsableHtml } from '../templates/read-content.js'
@@ -25,17 +24,8 @@ import {
   type SavedBlock,
 } from './saved-block-store.js'
 
-export interface SavedBlockParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface SavedBlockParts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   readonly renderQueue: RenderQueue
-}
-
-/** Who acts, and in which workspace. */
-interface Acting {
-  readonly workspaceId: string
-  readonly actor: Actor
 }
 
 export interface SavedBlockInput {
@@ -54,7 +44,7 @@ const PATH = 'json_structure'
 
 export async function createSavedBlock(
   parts: SavedBlockParts,
-  acting: Acting,
+  acting: WorkspaceActor,
   given: SavedBlockInput,
 ): Promise<SavedBlock> {
   const { database, clock, newId } = parts
@@ -77,7 +67,7 @@ export async function createSavedBlock(
 /** An empty body changes nothing. */
 export async function changeSavedBlock(
   parts: SavedBlockParts,
-  acting: Acting,
+  acting: WorkspaceActor,
   id: string,
   given: SavedBlockInput,
   precondition?: Precondition,
@@ -108,7 +98,7 @@ export async function changeSavedBlock(
 
 export function deleteSavedBlock(
   { database, clock }: SavedBlockParts,
-  acting: Acting,
+  acting: WorkspaceActor,
   id: string,
   precondition?: Precondition,
 ): Promise<void> {
@@ -168,10 +158,10 @@ function fault(path: string, problem: string): AppError {
 
 function log(
   tx: Tx,
-  acting: Acting,
+  acting: WorkspaceActor,
   action: 'saved_block.created' | 'saved_block.updated' | 'saved_block.deleted',
   { id, name }: SavedBlock,
   createdAt: number,
 ): Promise<void> {
-  return recordActivity(tx, { ...acting, action, subject: name, details: { id }, createdAt })
+  return recordActivity(tx, acting, createdAt, { action, subject: name, details: { id } })
 }

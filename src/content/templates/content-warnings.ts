@@ -1,4 +1,4 @@
-/** What may go wrong with a rendered mail in mail clients. Pure. Never throws. */
+/** Warnings about a rendered mail's display in mail clients. Pure. Never throws. */
 import { Parser } from 'htmlparser2'
 import { hasMoreTags } from '../../mail/compose/plain-text.js'
 

@@ -2,14 +2,13 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Queries } from '../../db/database.js'
+import type { Queries } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { cursorQuery, nameSearch, PageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import type { Clock } from '../../world/time/clock.js'
 import { validText } from '../merge/merge-text.js'
 import type { MergeContact } from '../merge/merge-values.js'
 import { brandOf, type BrandSettings } from '../rendering/merging.js'
@@ -45,10 +44,7 @@ import {
   undeleteTemplate,
 } from './templates.js'
 
-export interface TemplateParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+export interface TemplateParts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   readonly renderQueue: RenderQueue
   /** @returns undefined if the workspace was removed */
   readonly findBrand: (db: Queries, workspaceId: string) => Promise<BrandSettings | undefined>

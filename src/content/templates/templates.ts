@@ -4,13 +4,12 @@
  * Fails: AppError validation_error with the field's path, template_not_found, not_found for a version.
  */
 import { AppError } from '../../core/errors.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
 import type { Actor } from '../../core/actor.js'
+import type { Services } from '../../db/services.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
 import type { References } from '../../resource/references.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { RenderQueue } from '../rendering/render-queue.js'
 import { readContent, readGivenStructure, requireParsableHtml, type ContentInput } from './read-content.js'
 import {
@@ -25,10 +24,7 @@ import {
   type TemplateVersion,
 } from './template-store.js'
 
-interface Parts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly newId: NewId
+interface Parts extends Pick<Services, 'database' | 'clock' | 'newId'> {
   readonly renderQueue: RenderQueue
 }
 
@@ -175,12 +171,9 @@ function log(
   action: `template.${string}`,
   createdAt: number,
 ): Promise<void> {
-  return recordActivity(tx, {
-    workspaceId,
-    actor,
+  return recordActivity(tx, { workspaceId, actor }, createdAt, {
     action,
     subject: name,
     details: { id, version },
-    createdAt,
   })
 }

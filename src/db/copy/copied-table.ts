@@ -1,5 +1,5 @@
 /**
- * What `postroad migrate copy` copies: every table of both databases that is not named here, with every column.
+ * Tables that `postroad migrate copy` copies: every table of both databases that is not named here, with every column.
  *
  * Tables and columns are read from the databases, so a new table is copied without being listed. Databases that differ are refused. Pure.
  */
@@ -24,14 +24,14 @@ export type Value = string | number | Uint8Array | null
 /** In the order of the table's columns. */
 export type Row = readonly Value[]
 
-/** What belongs to one database and its servers. The search index of SQLite is a virtual table, which triggers fill. */
+/** Tables that belong to one database and its servers. The search index of SQLite is a virtual table, which triggers fill. */
 export const NOT_COPIED: ReadonlySet<string> = new Set([
   'schema_migrations',
   'schema_migrations_lock',
   // A run of a server. What it had claimed is released by the first server on the copy, as after a crash.
   'nodes',
   'leases',
-  // What running nodes tell each other.
+  // State that running nodes exchange.
   'job_requests',
   'limit_uses',
   'site_uses',

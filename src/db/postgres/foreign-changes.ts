@@ -1,5 +1,5 @@
 /**
- * What other nodes changed: each node notifies the others of the topics of its commits, and counts theirs.
+ * Changes by other nodes: each node notifies the others of the topics of its commits, and counts theirs.
  *
  * NOTIFY takes a lock that serialises commits, so it is sent after them, at most ten times a second and never inside a transaction. LISTEN
  * has its own connection. Notifications can be lost while it is down, so every topic also counts as changed once per interval.
@@ -7,10 +7,9 @@
 import type pg from 'pg'
 import { describeError } from '../../core/errors.js'
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
-import type { Clock, Timer } from '../../world/time/clock.js'
+import type { Timer } from '../../world/time/clock.js'
 import type { ReportedChanges, Topic } from '../changes.js'
+import type { Services } from '../services.js'
 import { openClient } from './connections.js'
 import type { Servers } from './servers.js'
 
@@ -21,10 +20,7 @@ const NOTIFY_MS = 100
 const FLOOR_MS = 2_000
 const RECONNECT: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 5_000 }
 
-export interface ForeignChangesParts {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface ForeignChangesParts extends Pick<Services, 'clock' | 'random' | 'log'> {
   /** For LISTEN: not through PgBouncer in transaction mode. */
   readonly servers: Servers
   readonly pool: pg.Pool

@@ -7,13 +7,11 @@
 import { Kysely, sql } from 'kysely'
 import { describeError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
-import type { Clock } from '../../world/time/clock.js'
 import { ReportedChanges, type Topic } from '../changes.js'
 import { UNWATCHED, type Database, type OnCommitted } from '../database.js'
 import { isEmpty, migrateToLatest, SchemaError, type UpgradeSteps } from '../migrate.js'
 import { MIGRATIONS } from '../migrations.js'
+import type { Services } from '../services.js'
 import type { Tables } from '../tables.js'
 import { isTransient } from '../faults/transient-error.js'
 import { findServer, openPool } from './connections.js'
@@ -24,7 +22,7 @@ import { postgresDialect, SERVER_RUN } from './postgres-dialect.js'
 import { slowPostgresDialect } from './slow-reads.js'
 import { TransactionWriter, type Turn, type WritingConnection } from './transaction-writer.js'
 
-/** What Debian 12 has and tests run on. */
+/** The version of Debian 12, which tests run on. */
 const OLDEST_SERVER = 150_000
 
 /**
@@ -63,14 +61,11 @@ const transactionOf = (nodeId: string) =>
 /** Connections of one node. */
 const POOLS = { writes: 2, reads: 6, slow: 4, exports: 1 }
 
-export interface PostgresOptions {
+export interface PostgresOptions extends Pick<Services, 'clock' | 'random' | 'log'> {
   /** `postgres://...`, with one or several hosts. */
   readonly url: string
   /** For LISTEN; by default `url`. Must not lead through PgBouncer in transaction mode. */
   readonly listenUrl?: string | undefined
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
   /** False: an empty database is rejected. */
   readonly mayCreate?: boolean
   /** False for commands: an older schema is rejected instead of migrated. */

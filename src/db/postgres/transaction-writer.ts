@@ -18,11 +18,11 @@
  */
 import { sql, type Kysely } from 'kysely'
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
-import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
-import type { Random } from '../../world/random.js'
+import { nextTurn, pauseFor } from '../../world/time/clock.js'
 import type { Topic } from '../changes.js'
 import type { OnCommitted, Queries, Tx, WriteOptions } from '../database.js'
 import { asError, pendingWork, type PendingWork } from '../pending-work.js'
+import type { Services } from '../services.js'
 import type { Tables } from '../tables.js'
 import { CommitError, SERVER_RUN } from './postgres-dialect.js'
 import { isConflict, isPostgresError, isViolation, postgresRefusal } from '../faults/postgres-fault.js'
@@ -40,9 +40,7 @@ const CONFLICTS_TOGETHER = 2
 const FATE_TRIES = 20
 const FATE_PAUSE_MS = 500
 
-export interface TransactionWriterParts {
-  readonly clock: Clock
-  readonly random: Random
+export interface TransactionWriterParts extends Pick<Services, 'clock' | 'random'> {
   /** Called after the commit for each topic that a work changed. */
   readonly report: (topic: Topic) => void
   /** For looking up the status of a commit. */

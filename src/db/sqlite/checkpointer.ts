@@ -12,9 +12,9 @@
  * Never throws; if the thread fails (full disk, cannot be started), commits checkpoint as usual, and the thread is retried periodically.
  */
 import { describeError } from '../../core/errors.js'
-import { pauseFor, type Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { SpawnThread, Thread } from '../../world/threads.js'
+import { pauseFor } from '../../world/time/clock.js'
+import type { Thread } from '../../world/threads.js'
+import type { Services } from '../services.js'
 
 /** Of the thread. */
 export interface CheckpointOptions {
@@ -28,11 +28,7 @@ export interface CheckpointAnswer {
   readonly error?: string
 }
 
-export interface CheckpointerParts {
-  readonly spawn: SpawnThread
-  readonly log: Log
-  readonly clock: Clock
-}
+export type CheckpointerParts = Pick<Services, 'clock' | 'log' | 'spawn'>
 
 export interface CheckpointedDatabase {
   /** Path of the database file. */

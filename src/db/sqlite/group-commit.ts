@@ -174,7 +174,7 @@ export class GroupCommit {
       })
       const syncing = this.logSync?.sync()
       if (syncing) await syncing
-      // What was committed into a deleted file is lost.
+      // Commits to a deleted file are lost.
       this.storage?.requireFiles()
       this.storage?.committed()
       this.onCommitted?.(this.clock.monotonic() - begunAt, done.length)

@@ -17,15 +17,13 @@ import type { QueryResult } from 'kysely'
 import { FairShares, FairTurns } from '../../core/fair-shares.js'
 import { currentHolder, type Holder } from '../../core/holder.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { SpawnThread, Thread } from '../../world/threads.js'
+import type { Thread } from '../../world/threads.js'
+import type { Services } from '../services.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
 import { namedRow } from './sqlite-dialect.js'
 import { storageRefusal } from '../faults/storage-fault.js'
 
-export interface SlowReaderParts {
-  readonly spawn: SpawnThread
-  readonly log: Log
+export interface SlowReaderParts extends Pick<Services, 'log' | 'spawn'> {
   /** Of the limits. */
   readonly clock: Clock
 }
@@ -110,7 +108,12 @@ export class SlowReader {
       if (this.isClosed) throw new Error('the database is closed')
       const holder = currentHolder()
       const shortage = this.waiting[line].add(holder, {
-        ...{ line, holder, sql, parameters, reject, keep },
+        line,
+        holder,
+        sql,
+        parameters,
+        reject,
+        keep,
         since: this.clock.monotonic(),
         resolve: resolve as Waiting['resolve'],
       })

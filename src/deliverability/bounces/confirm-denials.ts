@@ -8,10 +8,9 @@
  * Two credible denials at least a day apart, by any messages, confirm each other: all recipients at the domain that bounced for it are
  * suppressed.
  */
-import type { Database, Tx } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import type { Resolver } from '../../world/dns/dns.js'
-import type { Log } from '../../world/log.js'
 import {
   countDenied,
   setVerdict,
@@ -22,10 +21,7 @@ import {
 import type { ContactSuppressions } from '../suppressions/suppressions.js'
 import { suppressAll } from '../suppressions/suppression-store.js'
 
-export interface DenialParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface DenialParts extends Pick<Services, 'database' | 'clock' | 'log'> {
   /** A resolver without a cache. */
   readonly freshResolver: () => Resolver
   readonly suppressedContacts: ContactSuppressions

@@ -25,7 +25,7 @@ export interface DmarcRecord {
   readonly psd: 'y' | 'n' | undefined
 }
 
-/** What DNS says of a name and those above it. */
+/** DMARC records of a name and of those above it. */
 export interface DmarcWalk {
   /** The name asked about, lower case. */
   readonly domain: string

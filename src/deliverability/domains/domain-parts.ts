@@ -1,15 +1,8 @@
-import type { NewId } from '../../core/ids.js'
-import type { Database } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
+import type { Services } from '../../db/services.js'
 import type { Resolver } from '../../world/dns/dns.js'
-import type { Random } from '../../world/random.js'
 import type { KeyCipher } from './domain-store.js'
 
-export interface DomainParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
+export interface DomainParts extends Pick<Services, 'database' | 'clock' | 'random' | 'newId'> {
   /** A resolver without a cache, so that a record just published is found. */
   readonly freshResolver: () => Resolver
   readonly dkimZone: string

@@ -1,6 +1,7 @@
 /** SQL of sending domains, their checks and signing keys; `dkim-key-store.ts` has the rest of the key life cycle. */
 import type { Selectable } from 'kysely'
 import { AppError } from '../../core/errors.js'
+import { must } from '../../core/must.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
 import { keysetPage } from '../../db/listing.js'
@@ -226,8 +227,8 @@ export function listDomainsOfAll(
   return pageOfActive(db, page, domains =>
     domains
       .where('is_sandbox', '=', 0)
-      .$if(owner !== undefined, query => query.where('owner', '=', owner ?? ''))
-      .$if(name !== undefined, query => query.where('domain', '=', name ?? '')),
+      .$if(owner !== undefined, query => query.where('owner', '=', must(owner, 'owner')))
+      .$if(name !== undefined, query => query.where('domain', '=', must(name, 'name'))),
   )
 }
 

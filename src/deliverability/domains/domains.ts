@@ -64,13 +64,10 @@ export async function addDomain(
       keys,
       parts.seal,
     )
-    await recordActivity(tx, {
-      workspaceId: owner,
-      actor,
+    await recordActivity(tx, { workspaceId: owner, actor }, now, {
       action: 'domain.added',
       subject: domain,
       details: { id, vouched: isVouched },
-      createdAt: now,
     })
     tx.changed('domains')
     const added = await getDomain(tx.db, owner, id)
@@ -117,10 +114,10 @@ export async function vouchForDomain(
     if (before.isVouched) return before
     await markVouched(tx.db, id, before.verifiedAt ?? now)
     tx.changed('domains')
-    await recordActivity(tx, {
-      ...{ workspaceId: owner, actor, action: 'domain.vouched', subject: before.domain },
+    await recordActivity(tx, { workspaceId: owner, actor }, now, {
+      action: 'domain.vouched',
+      subject: before.domain,
       details: { id, verified: before.verifiedAt !== null },
-      createdAt: now,
     })
     return getDomain(tx.db, owner, id)
   })
@@ -138,13 +135,10 @@ export async function deleteDomain(
     const { domain } = await getDomain(tx.db, owner, id)
     await removeDomain(tx.db, owner, id, now)
     tx.changed('domains')
-    await recordActivity(tx, {
-      workspaceId: owner,
-      actor,
+    await recordActivity(tx, { workspaceId: owner, actor }, now, {
       action: 'domain.removed',
       subject: domain,
       details: { id },
-      createdAt: now,
     })
   })
 }

@@ -98,13 +98,10 @@ export async function recordCheckResult(
     await recordCheck(tx.db, id, { ...course, checkedAt: now, findings: kept })
     const isVerified = course.verifiedAt !== null
     if (isVerified !== (before.verifiedAt !== null))
-      await recordActivity(tx, {
-        workspaceId: owner,
-        actor: actor ?? SYSTEM,
+      await recordActivity(tx, { workspaceId: owner, actor: actor ?? SYSTEM }, now, {
         action: isVerified ? 'domain.verified' : 'domain.unverified',
         subject: before.domain,
         details: { id },
-        createdAt: now,
       })
     const after = await findDomain(tx.db, owner, id)
     return after && { before, after }

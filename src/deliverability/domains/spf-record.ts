@@ -46,7 +46,7 @@ const QUALIFIERS: Readonly<Record<string, Directive['verdict']>> = {
   '?': 'neutral',
 }
 
-/** What may follow a mechanism's name. `cidr`: a prefix for IPv4 and one for IPv6. */
+/** Arguments of a mechanism. `cidr`: a prefix for IPv4 and one for IPv6. */
 export const MECHANISMS: Readonly<
   Record<
     Mechanism,

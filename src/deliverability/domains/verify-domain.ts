@@ -164,7 +164,7 @@ interface CheckFacts {
 }
 
 /**
- * What a check means for a domain's verification, and when the next one is due.
+ * Applies a check to a domain's verification, and schedules the next one.
  *
  *   not verified, records right     verified from now on
  *   not verified, wrong or unknown  rechecked every 5 minutes for an hour after it was added or verify was called, hourly for a

@@ -18,7 +18,8 @@ const StatisticsSchema = Type.Object(
     reports: Type.Integer(),
     is_truncated: Type.Boolean({ description: 'There is more than is counted or listed here.' }),
     totals: Type.Object({
-      ...{ passed, failed },
+      passed,
+      failed,
       quarantined: Type.Integer({ description: 'Mails that were treated as spam; dmarc only.' }),
       rejected: Type.Integer({ description: 'Mails that were refused; dmarc only.' }),
     }),
@@ -36,7 +37,8 @@ const StatisticsSchema = Type.Object(
       Type.Object({
         source_ip: Type.String(),
         is_own: Type.Boolean({ description: 'Mail leaves from this address here.' }),
-        ...{ passed, failed },
+        passed,
+        failed,
         dkim_passed: Type.Integer({ description: 'With an aligned DKIM signature that passed.' }),
         spf_passed: Type.Integer({ description: 'With an aligned SPF that passed.' }),
         quarantined: Type.Integer(),
@@ -59,7 +61,9 @@ const StatisticsSchema = Type.Object(
         authenticated_as: Type.Union([Type.String(), Type.Null()], {
           description: 'Domain of the sender that SPF authenticated; null if none.',
         }),
-        ...{ reports: Type.Integer(), passed, failed },
+        reports: Type.Integer(),
+        passed,
+        failed,
       }),
       { description: 'Most reports first; at most 20.' },
     ),
@@ -76,12 +80,26 @@ const EXAMPLE = {
   days: [{ date: '2026-01-05', passed: 97, failed: 3 }],
   sources: [
     {
-      ...{ source_ip: '192.0.2.7', is_own: true, passed: 97, failed: 0, dkim_passed: 97, spf_passed: 95 },
-      ...{ quarantined: 0, rejected: 0, header_from: ['example.com'] },
+      source_ip: '192.0.2.7',
+      is_own: true,
+      passed: 97,
+      failed: 0,
+      dkim_passed: 97,
+      spf_passed: 95,
+      quarantined: 0,
+      rejected: 0,
+      header_from: ['example.com'],
     },
     {
-      ...{ source_ip: '198.51.100.4', is_own: false, passed: 0, failed: 3, dkim_passed: 0, spf_passed: 0 },
-      ...{ quarantined: 0, rejected: 3, header_from: ['example.com'] },
+      source_ip: '198.51.100.4',
+      is_own: false,
+      passed: 0,
+      failed: 3,
+      dkim_passed: 0,
+      spf_passed: 0,
+      quarantined: 0,
+      rejected: 3,
+      header_from: ['example.com'],
     },
   ],
   failures: [],
@@ -145,7 +163,11 @@ export function reportStatisticsRoute({
 function toApi(statistics: ReportStatistics, own: ReadonlySet<string>) {
   const { reports, isTruncated, totals, unauthenticated, days, sources, failures, reporters } = statistics
   return {
-    ...{ reports, is_truncated: isTruncated, totals, unauthenticated, days: [...days] },
+    reports,
+    is_truncated: isTruncated,
+    totals,
+    unauthenticated,
+    days: [...days],
     sources: sources.map(one => ({
       source_ip: one.sourceIp,
       is_own: own.has(one.sourceIp),
@@ -158,10 +180,16 @@ function toApi(statistics: ReportStatistics, own: ReadonlySet<string>) {
       header_from: [...one.headerFrom],
     })),
     failures: failures.map(({ resultType, mxHost, sessions }) => ({
-      ...{ result_type: resultType, receiving_mx_hostname: mxHost, failed_sessions: sessions },
+      result_type: resultType,
+      receiving_mx_hostname: mxHost,
+      failed_sessions: sessions,
     })),
     reporters: reporters.map(({ name, authenticatedAs, reports, passed, failed }) => ({
-      ...{ org_name: name, authenticated_as: authenticatedAs, reports, passed, failed },
+      org_name: name,
+      authenticated_as: authenticatedAs,
+      reports,
+      passed,
+      failed,
     })),
   }
 }

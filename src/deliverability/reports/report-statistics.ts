@@ -1,5 +1,5 @@
 /**
- * What many DMARC or TLS reports about a domain say together: by day, by source of mail, by reporter.
+ * Totals of DMARC or TLS reports about a domain: by day, by source of mail, by reporter.
  *
  * Reports come from anybody, so their values are checked again here, and the work is bounded by the octets of their records. Unauthenticated
  * reports are added last, and counted separately too. Fails: never.
@@ -131,7 +131,11 @@ class Sum {
     this.totals.quarantined += numberOf(summary['quarantined'])
     this.totals.rejected += numberOf(summary['rejected'])
     const reporter = this.groupIn(this.reporters, `${authenticatedAs ?? ''} ${orgName}`, () => ({
-      ...{ name: orgName, authenticatedAs, reports: 0, passed: 0, failed: 0 },
+      name: orgName,
+      authenticatedAs,
+      reports: 0,
+      passed: 0,
+      failed: 0,
     }))
     if (reporter) {
       reporter.reports += 1
@@ -165,7 +169,13 @@ class Sum {
     const sourceIp = textOf(record['source_ip'])
     const count = numberOf(record['count'])
     const source = this.groupIn(this.sources, sourceIp, () => ({
-      ...{ sourceIp, passed: 0, failed: 0, dkimPassed: 0, spfPassed: 0, quarantined: 0, rejected: 0 },
+      sourceIp,
+      passed: 0,
+      failed: 0,
+      dkimPassed: 0,
+      spfPassed: 0,
+      quarantined: 0,
+      rejected: 0,
       headerFrom: new Set<string>(),
     }))
     if (!source) return
@@ -183,7 +193,9 @@ class Sum {
     const resultType = textOf(record['result_type'])
     const mxHost = textOf(record['receiving_mx_hostname'])
     const failure = this.groupIn(this.failures, `${resultType} ${mxHost}`, () => ({
-      ...{ resultType, mxHost, sessions: 0 },
+      resultType,
+      mxHost,
+      sessions: 0,
     }))
     if (failure) failure.sessions += numberOf(record['failed_sessions'])
   }

@@ -1,12 +1,11 @@
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { DONE, Done, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { normalizedAddress } from '../../mail/address.js'
-import type { Clock } from '../../world/time/clock.js'
 import {
   readSuppressionEntry,
   addSuppression,
@@ -20,9 +19,7 @@ import {
   type Suppression,
 } from './suppression-store.js'
 
-export interface SuppressionParts {
-  readonly database: Database
-  readonly clock: Clock
+export interface SuppressionParts extends Pick<Services, 'database' | 'clock'> {
   readonly suppressedContacts: ContactSuppressions
   readonly onEvents?: () => void
 }

@@ -47,13 +47,10 @@ export async function addIfMissing(
   const { workspaceId, email, reason, scope, createdAt } = suppression
   const result = await suppressOrWiden(tx.db, suppression)
   if (result === 'known') return result
-  await recordActivity(tx, {
-    workspaceId,
-    actor,
+  await recordActivity(tx, { workspaceId, actor }, createdAt, {
     action: `suppression.${result}`,
     subject: email,
     details: { reason, scope },
-    createdAt,
   })
   await appendEvents(tx, [suppressionAddedEvent(suppression, isSandbox)])
   await contacts.suppressed(tx, [suppression], { isSandbox, source: 'api' })
@@ -82,7 +79,10 @@ export async function removeIfPresent(
 ): Promise<boolean> {
   const { workspaceId, email, createdAt } = removal
   if (!(await deleteSuppression(tx.db, workspaceId, email))) return false
-  await recordActivity(tx, { workspaceId, actor, action: 'suppression.removed', subject: email, createdAt })
+  await recordActivity(tx, { workspaceId, actor }, createdAt, {
+    action: 'suppression.removed',
+    subject: email,
+  })
   await appendEvents(tx, [
     {
       kind: 'suppression.removed',

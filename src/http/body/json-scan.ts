@@ -56,7 +56,7 @@ export interface ScannedJson {
   readonly pieces: readonly JsonPiece[]
 }
 
-/** What may come next; the `OrEnd` members apply right after `[` and `{`. */
+/** The next token allowed; the `OrEnd` members apply right after `[` and `{`. */
 type Expected = 'value' | 'valueOrEnd' | 'name' | 'nameOrEnd' | 'colon' | 'commaOrEnd' | 'nothing'
 
 /**

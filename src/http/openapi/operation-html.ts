@@ -14,7 +14,7 @@ export interface Placed {
   readonly operation: Operation
 }
 
-/** What all operations of a page share. */
+/** Shared by all operations of a page. */
 export interface ApiParts {
   /** Base URL, without trailing slash. */
   readonly base: string

@@ -1,4 +1,4 @@
-/** What the pages of the API reference pass to their script. */
+/** Data that the pages of the API reference pass to their script. */
 import type { Callable } from './code-samples.js'
 
 /** The operations of a page. */
@@ -11,7 +11,7 @@ export interface PageCalls {
   readonly operations: Readonly<Record<string, Callable>>
 }
 
-/** What a search looks through: an operation, an event, a chapter, a guide or a part of one. */
+/** A search result: an operation, an event, a chapter, a guide or a part of one. */
 export interface SearchEntry {
   readonly title: string
   /** E.g. `POST /contacts`. */

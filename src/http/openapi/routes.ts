@@ -21,7 +21,7 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
   ]
 }
 
-/** What these routes share: they need no key, and their answers never change. */
+/** These routes need no key, and their answers never change. */
 const common = { method: 'GET', isAtRoot: true, isBare: true, access: 'public', isFixed: true } as const
 
 function jsonRoute(path: string, summary: string, value: () => unknown): Route {

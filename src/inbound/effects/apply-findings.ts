@@ -4,10 +4,9 @@
  */
 import { given } from '../../core/given.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { inLists } from '../../db/statement.js'
 import { findReportedDomains, insertReport } from '../../deliverability/reports/report-store.js'
-import type { NewId } from '../../core/ids.js'
-import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import { authenticateReporter } from './authenticate-reporter.js'
@@ -25,13 +24,11 @@ import { matchMessage, possibleMessages, type Messages, type MessageTokens } fro
 import type { MailFinding, ReturnedFinding, SerializedReport } from '../parser-protocol.js'
 import type { InboundResult } from '../results.js'
 
-export interface ApplyParts {
-  readonly newId: NewId
+export interface ApplyParts extends Pick<Services, 'log' | 'newId'> {
   readonly names: InboundDomains
   readonly tokens: MessageTokens
   readonly forwarder: Forwarder
   readonly resolver: Resolver
-  readonly log: Log
 }
 
 export interface ReadMail {

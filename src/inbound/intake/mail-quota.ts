@@ -43,12 +43,12 @@ export class MailQuota {
     this.underWay += octets
   }
 
-  /** What was added is stored. */
+  /** Call when added mail is stored. */
   noteStored(octets: number): void {
     this.underWay -= octets
   }
 
-  /** What was added is not stored. */
+  /** Call when added mail could not be stored. */
   drop(octets: number): void {
     this.octets -= octets
     this.underWay -= octets

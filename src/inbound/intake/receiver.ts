@@ -10,8 +10,7 @@
  */
 import { FairShares } from '../../core/fair-shares.js'
 import type { Holder } from '../../core/holder.js'
-import type { NewId } from '../../core/ids.js'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { MessageSpool } from '../../mail/message-spool.js'
 import {
   SmtpRefusal,
@@ -21,8 +20,6 @@ import {
   type RcptCommand,
   type SessionFacts,
 } from '../../smtp/receiver.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
 import { addressHolder } from '../../world/net/ip-address.js'
 import { readInboundAddress, type InboundDomains } from '../inbound-address.js'
 import type { IntakeLimiter } from './intake-limiter.js'
@@ -36,11 +33,7 @@ import {
 } from '../inbound-mail-store.js'
 import type { MessageTokens } from '../effects/match-message.js'
 
-export interface ReceiverParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly newId: NewId
+export interface ReceiverParts extends Pick<Services, 'database' | 'clock' | 'log' | 'newId'> {
   readonly names: InboundDomains
   readonly tokens: MessageTokens
   readonly counters: InboundCounters

@@ -4,16 +4,12 @@
  * One per processor loop, one request at a time. A mail that makes the parser loop or exhausts its memory costs only
  * this thread; each mail has a timeout. Never rejects: that the thread ended is a result, and with it at which mail.
  */
-import { nextTurn, type Clock, type Timer } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { SpawnThread, Thread } from '../../world/threads.js'
+import type { Services } from '../../db/services.js'
+import { nextTurn, type Timer } from '../../world/time/clock.js'
+import type { Thread } from '../../world/threads.js'
 import type { MailFinding, ParseAnswer, ParseRequest, ParseTask } from '../parser-protocol.js'
 
-export interface ParserThreadParts {
-  readonly spawn: SpawnThread
-  readonly clock: Clock
-  readonly log: Log
-}
+export type ParserThreadParts = Pick<Services, 'clock' | 'log' | 'spawn'>
 
 /**
  * `read`: all were parsed. `ended`, `overdue`: the thread crashed or timed out at the mail after the last finding.

@@ -17,7 +17,7 @@ import { readTlsReport } from './tls-report.js'
 /** Bytes that one mail may unpack to. */
 export const MAX_UNPACKED = 10_000_000
 
-/** What a mail may still unpack to; `unpack` subtracts from it. */
+/** Octets that a mail may still unpack to; `unpack` subtracts from it. */
 export interface UnpackBudget {
   remaining: number
 }

@@ -138,7 +138,7 @@ export class PlainTextWriter extends HtmlTree {
     return this.open.length <= MAX_DEPTH && (this.bodies > 0 || !this.hadBody)
   }
 
-  /** What stands outside of it is no text. */
+  /** Text outside of the body does not count. */
   private beginBody(): void {
     if (this.hadBody) return
     this.hadBody = true

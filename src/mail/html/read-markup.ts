@@ -66,9 +66,9 @@ export class MarkupPlace {
   isForOutlook = false
   nameStart = 0
   nameEnd = 0
-  /** What earlier pieces have of the tag's name, lower case. */
+  /** The part of the tag's name in earlier pieces, lower case. */
   partialName = ''
-  /** What earlier pieces have of the attribute's name. */
+  /** The part of the attribute's name in earlier pieces. */
   partialAttribute = ''
   valueStart = 0
   /** Bits of the known attributes that the current tag has. */

@@ -109,8 +109,6 @@ export function readMessageToken(
 function macIn(digest: Buffer, kind: MessageTokenKind): Buffer {
   return digest.subarray(MAC_AT[kind], MAC_AT[kind] + MAC_BYTES)
 }
-
-/** What a sealed token may be used for. */
 type SealedUse = 0 | 1
 
 const NONCE_OCTETS = 12

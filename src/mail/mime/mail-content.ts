@@ -1,5 +1,5 @@
 /**
- * What a person reads in a mail: header fields, text, HTML and the list of attachments.
+ * The readable content of a mail: header fields, text, HTML and the list of attachments.
  *
  * Used by the admin API to show stored, captured and inbound mail. Leniently parsed and bounded, since inbound mail may be hostile; attached
  * messages stay attachments. The HTML is not cleaned: it may only be shown in a sandbox without scripts (`http/mail-page.ts`).

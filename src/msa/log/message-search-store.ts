@@ -6,6 +6,7 @@
  */
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../../core/ids.js'
+import { must } from '../../core/must.js'
 import { dialectOf, type Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
@@ -256,7 +257,7 @@ export async function findRelayedContent(db: Queries, fieldValue: string): Promi
     const relayed = db
       .selectFrom('message_contents')
       .where('raw', 'is not', null)
-      .$if(before !== undefined, query => query.where('id', '<', before ?? ''))
+      .$if(before !== undefined, query => query.where('id', '<', must(before, 'before')))
     const ids = await relayed.select('id').orderBy('id', 'desc').limit(HEADERS_AT_ONCE).execute()
     const oldest = ids.at(-1)?.id
     if (oldest === undefined) return undefined

@@ -102,7 +102,11 @@ async function composed(
   const messageId = send.newId()
   const keys = signingDomainId === null ? [] : [signingDomainId]
   const job = {
-    ...{ messageId, workspaceId, recipient, attempt: 1, acceptedAt: send.clock.now() },
+    messageId,
+    workspaceId,
+    recipient,
+    attempt: 1,
+    acceptedAt: send.clock.now(),
     envelopeSender: returnPath(messageId, recipient),
     content: { kind: 'composed' as const, from, ...given({ replyTo }), ...content },
     signingKeys: [...(await readSigningKeys(send.database.reader, keys, domains.seal)).values()].flat(),

@@ -86,13 +86,10 @@ export async function resendEmail(parts: SendParts, request: ResendRequest): Pro
       status: 200,
       value: { message_id: recipient.messageId, to: recipient.address, resent_from: message.id },
     }
-    await recordActivity(tx, {
-      workspaceId: principal.workspaceId,
-      actor: principal.actor,
+    await recordActivity(tx, principal, now, {
       action: 'email.resent',
       subject: recipient.address,
       details: { message_id: recipient.messageId, resent_from: message.id },
-      createdAt: now,
     })
     await keepAnswer(tx.db, claim, answer)
     return answer
@@ -129,7 +126,11 @@ function copyOf(stored: MessageContent) {
   const { from, replyTo, subject, html, text, signingDomainId, trackOpens, trackClicks } = stored
   const { tags, addressees, headers, attachments, merging, relayed, templateId } = stored
   return {
-    ...{ from, subject, signingDomainId, trackOpens, trackClicks },
+    from,
+    subject,
+    signingDomainId,
+    trackOpens,
+    trackClicks,
     ...given({ replyTo, html, text, tags, addressees, headers, attachments, merging, relayed, templateId }),
     ...(isMarketingMail(stored) ? { isMarketing: true } : {}),
   }

@@ -6,23 +6,17 @@
  * Never fails: database errors are logged and retried.
  */
 import { describeError } from '../../core/errors.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { markStarted } from '../../messages/message-status-store.js'
-import type { Clock, Timer } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
+import type { Timer } from '../../world/time/clock.js'
 import { deleteScheduled, listDue, nextDueAt, type DueMail } from './sandbox-schedule-store.js'
 import { playOutcomes } from './simulator.js'
 
-export interface SandboxRunnerParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
-  /** Wakes event consumers. */
-  readonly onEvents: () => void
-}
+export type SandboxRunnerParts = Pick<Services, 'database' | 'clock' | 'log' | 'onEvents'>
 
 /** Mails per transaction: a few milliseconds. */
 const MAILS_AT_ONCE = 100

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 
-/** What a report needs of a relayed message. */
+/** A relayed message, as far as a report needs it. */
 export interface SubmittedMail {
   /** Envelope sender; not empty. */
   readonly submitter: string

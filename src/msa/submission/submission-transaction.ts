@@ -7,8 +7,8 @@
  * could never be accepted together.
  */
 import { given } from '../../core/given.js'
-import type { NewId } from '../../core/ids.js'
 import { describeError } from '../../core/errors.js'
+import type { Services } from '../../db/services.js'
 import { readAddress } from '../../mail/address.js'
 import { MessageSpool, PART_OCTETS } from '../../mail/message-spool.js'
 import { deleteParts, insertPart } from '../../messages/content-store.js'
@@ -19,14 +19,10 @@ import {
   type RcptCommand,
   type SessionFacts,
 } from '../../smtp/receiver.js'
-import type { Log } from '../../world/log.js'
 import { relayMail, type RelayMailParts, type Submitter } from './relay-mail.js'
 import type { DsnParameters } from '../mail-submission.js'
 
-export interface RelayParts extends RelayMailParts {
-  readonly newId: NewId
-  readonly log: Log
-}
+export type RelayParts = RelayMailParts & Pick<Services, 'log' | 'newId'>
 
 export class SubmissionTransaction implements MailTransaction {
   private readonly parts: RelayParts

@@ -7,6 +7,7 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import type { Queries } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { adminUploadRoute } from '../../http/admin-route.js'
 import { Id } from '../../http/answer/answer-fields.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
@@ -19,14 +20,11 @@ import { decodeOctets } from '../../mail/mime/charset.js'
 import { mailboxesOf, readAddressList } from '../../mail/relay/address-list.js'
 import { assertNoFaults, readRelayedHeader, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
-import type { Log } from '../../world/log.js'
 import type { SendParts } from '../rest/send-email.js'
 import { SubmissionTransaction } from './submission-transaction.js'
 
-export interface SubmitRouteParts {
+export interface SubmitRouteParts extends Pick<Services, 'log' | 'hostname'> {
   readonly send: SendParts
-  readonly log: Log
-  readonly hostname: string
   readonly hasWorkspace: (db: Queries, id: string) => Promise<boolean>
 }
 
@@ -81,7 +79,11 @@ export function submitMessageRoute(parts: SubmitRouteParts): Route {
         throw new AppError('validation_error', 'from must be ASCII before the @', { path: 'from' })
       const recipients = to === undefined ? recipientsOf(header) : [to]
       const session = {
-        ...{ id: 'api', peerAddress: peer || '127.0.0.1', peerPort: 0, heloName: hostname, isEsmtp: false },
+        id: 'api',
+        peerAddress: peer || '127.0.0.1',
+        peerPort: 0,
+        heloName: hostname,
+        isEsmtp: false,
       }
       const submitter = { principal: principalOf(operator, workspaceId), isTrusted: true }
       const mail = { address: from ?? header.from[0]?.address.address ?? '', smtpUtf8: header.isEightBit }

@@ -41,7 +41,7 @@ export function endpointKey(endpoint: Endpoint): string {
   return key
 }
 
-/** What MTA-STS says about one host, before dialling. */
+/** MTA-STS policy for one host, before dialling. */
 type StsRequirement =
   | { readonly mode: 'enforce' | 'testing'; readonly isListed: boolean }
   | { readonly mode: 'unavailable'; readonly reason: string }

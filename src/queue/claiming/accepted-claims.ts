@@ -11,17 +11,14 @@
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Tx } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Random } from '../../world/random.js'
+import type { Services } from '../../db/services.js'
 import { laneFromKey } from '../lane.js'
 import type { Schedule } from '../pacing/schedule.js'
 import type { Turn } from '../pacing/site.js'
 import { laneOf, type NewQueueEntry, type QueueEntry } from '../queue-store.js'
 import type { Claimed, ClaimTerms } from './claim.js'
 
-export interface AcceptedClaimsParts {
-  readonly clock: Clock
-  readonly random: Random
+export interface AcceptedClaimsParts extends Pick<Services, 'clock' | 'random'> {
   readonly schedule: Schedule
   readonly retry: BackoffPolicy
   readonly incarnation: string

@@ -7,10 +7,7 @@
  */
 import type { BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
-import type { Database } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
+import type { Services } from '../../db/services.js'
 import type { LogEvent } from '../../world/log-events.js'
 import {
   clearClaims,
@@ -48,11 +45,7 @@ export interface ReadyMessage {
   readonly freeMemory: () => void
 }
 
-export interface ClaimerParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface ClaimerParts extends Pick<Services, 'database' | 'clock' | 'random' | 'log'> {
   readonly jobs: JobLoader
   readonly schedule: Schedule
   readonly memory: OctetSemaphore<Site>

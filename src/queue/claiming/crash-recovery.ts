@@ -11,15 +11,10 @@
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Tx } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
+import type { Services } from '../../db/services.js'
 import { requeueOrphans, findOrphans } from '../queue-store.js'
 
-export interface RecoveryParts {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface RecoveryParts extends Pick<Services, 'clock' | 'random' | 'log'> {
   readonly retry: BackoffPolicy
 }
 

@@ -15,10 +15,8 @@
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
+import type { Services } from '../../db/services.js'
 import type { Deferred, Outcome } from '../../mail/outcome.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
 import type { ReadyMessage } from '../claiming/claimer.js'
 import type { ClockSteps } from '../clock-changes.js'
 import type { Standing } from '../pacing/connection-shares.js'
@@ -31,10 +29,7 @@ import type { Schedule } from '../pacing/schedule.js'
 import type { OutcomeWriter } from './outcome-writer.js'
 import type { Site, Turn } from '../pacing/site.js'
 
-export interface DeliveryRunnerParts {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface DeliveryRunnerParts extends Pick<Services, 'clock' | 'random' | 'log'> {
   readonly agent: DeliveryAgent
   readonly jobs: JobLoader
   readonly schedule: Schedule

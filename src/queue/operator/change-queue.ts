@@ -143,13 +143,10 @@ export async function recordChange(
   if (concerned.length === 0) return
   await database.write(async tx => {
     for (const [workspaceId, messages] of concerned)
-      await recordActivity(tx, {
-        workspaceId,
-        actor,
+      await recordActivity(tx, { workspaceId, actor }, clock.now(), {
         action: ACTIONS[kind],
         subject,
         details: { messages },
-        createdAt: clock.now(),
       })
   })
 }

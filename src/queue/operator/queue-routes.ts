@@ -5,6 +5,7 @@ import { AppError } from '../../core/errors.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Waiting } from '../../core/waiting.js'
 import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
@@ -13,7 +14,6 @@ import { cursorQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import { asciiDomain } from '../../mail/address.js'
 import { cachedCount, type CountRest } from '../../world/time/cached-count.js'
-import type { Clock } from '../../world/time/clock.js'
 import type { LocateSite } from '../delivery-agent.js'
 import type { SiteState } from '../pacing/site.js'
 import { findMessageWaits, siteWaitsFor, type FindSiteWaits } from '../waiting.js'
@@ -24,7 +24,7 @@ import { repliesRoute } from './queue-reply-route.js'
 import type { RecentReplies } from './recent-replies.js'
 import { AGES, MAX_SUMMED, summaryByDomain, summaryBySite, type QueueCounts } from './queue-summary.js'
 
-/** What only the running server has: deliveries in progress and the pace of sites. */
+/** State of the running server only: deliveries in progress and the pace of sites. */
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]
@@ -33,11 +33,9 @@ export interface QueueStatusSource {
   retryNow(destinations?: ReadonlySet<string>): Promise<void>
 }
 
-export interface QueueRouteParts {
+export interface QueueRouteParts extends Pick<Services, 'database' | 'clock'> {
   /** Of this process; empty if no server runs. */
   readonly replies: RecentReplies
-  readonly database: Database
-  readonly clock: Clock
   readonly locateSite: LocateSite
   readonly findSiteWaits: FindSiteWaits
   /** Undefined: no server runs. */

@@ -1,5 +1,6 @@
 /** SQL of the queue by destination and age. */
 import { sql } from 'kysely'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 
@@ -57,7 +58,9 @@ export async function summarize(
         ),
       ),
     ])
-    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
+    .$if(workspaceId !== undefined, query =>
+      query.where('workspace_id', '=', must(workspaceId, 'workspaceId')),
+    )
     .groupBy('destination')
     .orderBy('total', 'desc')
     .orderBy('destination')

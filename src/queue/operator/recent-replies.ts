@@ -70,7 +70,7 @@ export class RecentReplies {
   }
 }
 
-/** What replies of the same meaning share: without addresses, numbers and identifiers. */
+/** Equal for replies of the same meaning: without addresses, numbers and identifiers. */
 export function alike(reply: string): string {
   return reply
     .toLowerCase()

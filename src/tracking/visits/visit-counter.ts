@@ -6,14 +6,14 @@
  * load responses come before counting as long as there is room for uncounted visits.
  * Never rejects; database errors are logged and retried.
  */
-import type { Database, Tx } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import type { Event } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import { findOrigins } from '../../messages/content-store.js'
 import { eventOf, recordTransitions, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
-import type { Log } from '../../world/log.js'
-import { pauseFor, type Clock } from '../../world/time/clock.js'
+import { pauseFor } from '../../world/time/clock.js'
 import { AT_ONCE, WHEN_WOKEN, Worker } from '../../world/time/worker.js'
 import { countLinks, BURST_MS, ClickBursts, isBurst, isKnownMachine, isNearlyAll } from './bot-detection.js'
 import type { VisitRecorder } from './visit-recorder.js'
@@ -26,13 +26,8 @@ import {
   type Visit,
 } from './visit-store.js'
 
-export interface CounterParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface CounterParts extends Pick<Services, 'database' | 'clock' | 'log' | 'onEvents'> {
   readonly recorder: Pick<VisitRecorder, 'isFilling' | 'noteCounted'>
-  /** Call after appending events. */
-  readonly onEvents: () => void
 }
 
 /** Small, because the API and the queue wait for the transaction. */

@@ -7,7 +7,7 @@
  * Standards: RFC 9110 §15.4.3 (302), §10.2.2 (Location), §9.3.2 (HEAD); Referrer Policy. Never rejects.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { noticePage } from '../../http/public/document.js'
 import { SlidingWindow } from '../../http/sliding-window.js'
 import { USUAL_HEADERS, type PublicApp } from '../../http/public/public-app.js'
@@ -23,13 +23,11 @@ import { VisitCounter } from './visit-counter.js'
 import { VisitRecorder } from './visit-recorder.js'
 import { countVisits } from './visit-store.js'
 
-export interface VisitParts extends Pick<World, 'clock' | 'random' | 'log'> {
-  readonly database: Database
+export interface VisitParts
+  extends Pick<World, 'clock' | 'random' | 'log'>, Pick<Services, 'database' | 'onEvents'> {
   readonly keys: LinkKeys
   /** Networks of reverse proxies. */
   readonly trustedProxies: readonly string[]
-  /** Call after appending events. */
-  readonly onEvents: () => void
 }
 
 export interface Visits {

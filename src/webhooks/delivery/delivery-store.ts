@@ -4,6 +4,7 @@
  * A delivery is pending while `next_attempt_at` is set; no other query finds pending ones. Ids are UUIDv7, so they sort by creation.
  */
 import { sql, type Generated, type Insertable } from 'kysely'
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { nextTurn } from '../../world/time/clock.js'
@@ -156,7 +157,7 @@ export async function listWaiting(
     payload: row.payload,
     attempts: row.attempts,
     attemptsBefore: row.attempts_before,
-    nextAttemptAt: row.next_attempt_at ?? 0,
+    nextAttemptAt: must(row.next_attempt_at, 'next_attempt_at'),
     createdAt: row.created_at,
     ...bodyForSubscription(row.subscribed_to, row),
   }))

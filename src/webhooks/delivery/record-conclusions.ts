@@ -80,13 +80,10 @@ async function disable(
   at: number,
 ): Promise<void> {
   if (!(await disableSubscription(tx.db, id, reason, at))) return
-  await recordActivity(tx, {
-    workspaceId,
-    actor: SYSTEM,
+  await recordActivity(tx, { workspaceId, actor: SYSTEM }, at, {
     action: 'webhook.disabled',
     subject: targetUrl,
     details: { id, event, reason },
-    createdAt: at,
   })
 }
 

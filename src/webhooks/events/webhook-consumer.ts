@@ -6,14 +6,13 @@
  * contact.
  */
 import { isImport, kindsOfImport, withEventsOfImports } from '../../audience/transfer/import-events.js'
-import type { NewId } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries, Tx } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { inLists } from '../../db/statement.js'
 import type { AnyConsumer } from '../../events/consumer.js'
 import type { EventKind } from '../../events/event.js'
 import type { LoggedEvent, StoredEvent } from '../../events/store.js'
-import type { Clock } from '../../world/time/clock.js'
 import { insertDeliveries, insertPayloads, type NewDelivery } from '../delivery/delivery-store.js'
 import type { SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import { listSubscribers } from '../subscriptions/subscription-store.js'
@@ -23,9 +22,7 @@ import { ispName } from '../../deliverability/bounces/isp-name.js'
 import { bounceIdOf } from '../../deliverability/bounces/bounce-store.js'
 import { addressDomain } from '../../mail/address.js'
 
-export interface WebhookConsumerParts {
-  readonly clock: Clock
-  readonly newId: NewId
+export interface WebhookConsumerParts extends Pick<Services, 'clock' | 'newId'> {
   readonly register: Pick<SubscriptionRegister, 'isWanted' | 'refreshFor'>
   /** Deliveries for these subscriptions were committed. */
   readonly onDue: (subscriptionIds: readonly string[]) => void

@@ -1,6 +1,7 @@
 /** Deletes webhook deliveries: of ended subscriptions, and by retention. Pending and recently replayed ones are kept. */
-import type { Database, Queries } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
+import { must } from '../../core/must.js'
+import type { Queries } from '../../db/database.js'
+import type { Services } from '../../db/services.js'
 import { deleteDeliveriesOf, deleteDeliveriesBefore, deletePayloadsBefore } from './delivery-log-store.js'
 import { listEnded, removeSubscription } from '../subscriptions/subscription-store.js'
 import { failWaiting } from '../delivery/delivery-store.js'
@@ -14,7 +15,7 @@ const SUBSCRIPTIONS_AT_ONCE = 500
  * deleted, and then the subscription itself.
  */
 export async function clearDeliveries(
-  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  { database, clock }: Pick<Services, 'database' | 'clock'>,
   stopping: AbortSignal,
 ): Promise<void> {
   let after = ''
@@ -32,7 +33,7 @@ export async function clearDeliveries(
       if (isDeleted) await database.write(tx => removeSubscription(tx.db, id), { isLong: true })
     }
     if (page.length < SUBSCRIPTIONS_AT_ONCE) return
-    after = page.at(-1)?.id ?? ''
+    after = must(page.at(-1), 'the last subscription').id
   }
 }
 

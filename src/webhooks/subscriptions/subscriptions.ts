@@ -216,13 +216,10 @@ async function record(
   action: `webhook.${string}`,
   actor: Actor,
 ): Promise<void> {
-  await recordActivity(tx, {
-    workspaceId,
-    actor,
+  await recordActivity(tx, { workspaceId, actor }, clock.now(), {
     action,
     subject: targetUrl,
     details: { id, event },
-    createdAt: clock.now(),
   })
 }
 

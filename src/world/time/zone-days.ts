@@ -65,7 +65,7 @@ export function startOfDay(day: Day, timezone: string): number {
   return momentOf(day, '00:00', timezone)
 }
 
-/** What lies between the midnights of a date in UTC and in another time zone: moments, ms since epoch UTC, `to` exclusive. */
+/** The time between the midnights of a date in UTC and in another time zone: moments, ms since epoch UTC, `to` exclusive. */
 export interface MidnightShift {
   /** Place of the date in the given days; their number for the end of the last one. */
   readonly at: number

@@ -49,7 +49,7 @@ export type RoundEnd =
   | {
       readonly returnTo: string
       readonly token: string
-      /** What was set up in the account before its address was proved, was removed. */
+      /** Credentials set up before the address was proved were removed. */
       readonly isAccessRemoved: boolean
     }
   | {
@@ -102,7 +102,9 @@ export async function beginRound(
     const url = await provider.authorizationUrl(round, operator ? 0 : MAX_AGE_S)
     const challenge = hashToken(round.state)
     const kept: Kept = {
-      ...{ nonce: round.nonce, verifier: round.verifier, returnTo },
+      nonce: round.nonce,
+      verifier: round.verifier,
+      returnTo,
       ...given({ sessionId: operator?.credential.id }),
     }
     await database.write(tx =>
@@ -121,7 +123,7 @@ export async function beginRound(
   }
 }
 
-/** What the browser brings back. */
+/** The provider's callback, as the browser delivers it. */
 export interface Returned {
   /** Query of the callback. */
   readonly answer: URLSearchParams

@@ -35,7 +35,7 @@ export interface Round {
   readonly verifier: string
 }
 
-/** What the provider says about a person. */
+/** Claims of an ID token. */
 export interface Person {
   /** As configured. */
   readonly issuer: string
@@ -102,7 +102,8 @@ export function openProvider(parts: ProviderParts): OpenIdProvider {
         const url = buildAuthorizationUrl(await configuration(), {
           redirect_uri: redirectUri,
           scope: [...new Set(['openid', ...settings.scopes])].join(' '),
-          ...{ state, nonce },
+          state,
+          nonce,
           code_challenge: digest('sha256', verifier, 'base64url'),
           code_challenge_method: 'S256',
           max_age: String(maxAgeS),
@@ -185,7 +186,11 @@ function fetchOver(http: HttpClient, issuerHost: string): CustomFetch {
       isTruncated,
     } = await http
       .request({
-        ...{ method, url, headers, timeoutMs: REQUEST_MS, maxBytes: MAX_BYTES },
+        method,
+        url,
+        headers,
+        timeoutMs: REQUEST_MS,
+        maxBytes: MAX_BYTES,
         ...given({ body: textOf(body), namedBy: host === issuerHost ? ('operator' as const) : undefined }),
       })
       .catch((error: unknown) => {

@@ -9,8 +9,8 @@
  * take the last owner away: the shell can always make another one.
  */
 import { given } from '../../../core/given.js'
-import type { NewId } from '../../../core/ids.js'
 import type { Tx } from '../../../db/database.js'
+import type { Services } from '../../../db/services.js'
 import { recordActivity, type Activity } from '../../../events/activity-store.js'
 import type { RoleGrant } from '../../../http/roles.js'
 import { readAddress } from '../../../mail/address.js'
@@ -33,10 +33,7 @@ import type { Person } from './provider.js'
 /** Why a person whom the provider vouches for cannot sign in. */
 export type AccountRefusal = 'no_role' | 'email_unverified' | 'account_linked'
 
-export interface SettleParts {
-  readonly clock: Clock
-  readonly newId: NewId
-}
+export type SettleParts = Pick<Services, 'clock' | 'newId'>
 
 /** Where a person signs in or confirms. */
 export interface Place {
@@ -168,7 +165,11 @@ class Acts {
     workspaceId: string,
   ): Promise<void> {
     const createdAt = this.clock.now()
-    return recordActivity(this.tx, { workspaceId, actor: this.actor, action, subject, details, createdAt })
+    return recordActivity(this.tx, { workspaceId, actor: this.actor }, createdAt, {
+      action,
+      subject,
+      details,
+    })
   }
 
   private get actor() {

@@ -1,7 +1,7 @@
 /**
  * Numbers as spreadsheets write them, with a decimal point or comma, grouped thousands and a currency.
  *
- * What must stay text is no number: leading zeros (postal codes), a plus sign (telephone numbers), more than 15 digits (card numbers, which
+ * Not numbers, since they must stay text: leading zeros (postal codes), a plus sign (telephone numbers), more than 15 digits (card numbers, which
  * a double cannot hold), exponents, percent. Pure; linear in the cell, which is bounded.
  */
 export const DECIMAL_MARKS = ['point', 'comma'] as const

@@ -16,7 +16,7 @@ import { truthIn } from './truth-words.js'
 export const COLUMN_TYPES = ATTRIBUTE_TYPES
 export type ColumnTypeName = AttributeType
 
-/** What the file is known to use, if anything. */
+/** Notation of the whole file, where it is known. */
 export interface TypeRules {
   readonly decimal?: DecimalMark | undefined
   readonly dateOrder?: Exclude<DateOrder, 'YMD'> | undefined

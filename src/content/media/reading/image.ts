@@ -1,5 +1,5 @@
 /**
- * What reading an image file without decoding it yields: its kind, its size, and the file without anything that is no picture.
+ * Result of reading an image file without decoding it: its kind, its size, and the file without anything that is no picture.
  *
  * Used by the readers of the four kinds, and by `prepare-image.ts`. Pure.
  */
@@ -32,7 +32,7 @@ export interface ReadImage {
    * pixels, colour profile, orientation and animation stay as they were.
    */
   readonly clean: Buffer
-  /** What a decoder needs; undefined for pictures that are kept in one size. */
+  /** Input of a decoder; undefined for pictures that are kept in one size. */
   readonly decodable: Buffer | undefined
   /** Pieces of the file that describe its colours, to be put into smaller ones of the same kind. */
   readonly colours: Buffer

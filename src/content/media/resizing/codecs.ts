@@ -71,7 +71,7 @@ function opened<Exports>(open: unknown, file: string): () => Promise<Exports> {
     const module = compiled(file)
     return (open as OpenModule<Exports>)({
       noInitialRun: true,
-      // What a decoder says about a file is no matter for the log.
+      // A decoder's complaints about a file do not belong in the log.
       print: () => {},
       printErr: () => {},
       instantiateWasm(imports: unknown, received: (instance: object) => void) {

@@ -9,9 +9,9 @@ import { AppError } from '../../../core/errors.js'
 import { FairGate } from '../../../core/fair-shares.js'
 import { currentHolder } from '../../../core/holder.js'
 import { formatDuration } from '../../../core/units.js'
-import type { Log } from '../../../world/log.js'
-import type { SpawnThread, Thread } from '../../../world/threads.js'
-import type { Clock, Timer } from '../../../world/time/clock.js'
+import type { Services } from '../../../db/services.js'
+import type { Thread } from '../../../world/threads.js'
+import type { Timer } from '../../../world/time/clock.js'
 import type { PreparedImage } from './prepare-image.js'
 
 export interface ImageTask {
@@ -39,11 +39,7 @@ interface Running {
   reject(error: AppError): void
 }
 
-export interface ImageThreadParts {
-  readonly spawn: SpawnThread
-  readonly clock: Clock
-  readonly log: Log
-}
+export type ImageThreadParts = Pick<Services, 'clock' | 'log' | 'spawn'>
 
 export class ImageThread {
   private readonly parts: ImageThreadParts

@@ -1,4 +1,5 @@
 /** SQL of the DKIM key life cycle: rotation, renewal, encryption, and what the zone publishes. */
+import { must } from '../../../core/must.js'
 import type { Queries } from '../../../db/database.js'
 import { keyContext, type Domain, type KeyPairText, type Selector, type KeyCipher } from '../domain-store.js'
 
@@ -37,7 +38,7 @@ export async function listRetired(
     .select(['dkim_keys.id', 'domain_id as domainId', 'domains.domain', 'selector as name', 'algorithm'])
     .where('retire_at', '<=', now)
     .where('removed_at', 'is', null)
-    .$if(domainId !== undefined, query => query.where('domain_id', '=', domainId ?? ''))
+    .$if(domainId !== undefined, query => query.where('domain_id', '=', must(domainId, 'domainId')))
     .orderBy('retire_at')
     .limit(limit)
     .execute()

@@ -5,13 +5,13 @@
  * server (`dns.listen`), cached for seconds. Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
  */
 import { watchOf } from '../../../db/changes.js'
-import type { Queries, Database } from '../../../db/database.js'
+import type { Queries } from '../../../db/database.js'
+import type { Services } from '../../../db/services.js'
 import { dkimRecord } from '../../../mail/dkim/dkim-record.js'
 import { listPublishedKeys, findPublishedKey } from './dkim-key-store.js'
 import { dkimTarget, TTL_SECONDS, zoneStrings } from '../dns-records.js'
 import { TtlCache } from '../../../core/ttl-cache.js'
 import type { TextRecords, ZoneSource } from '../../../nameserver/name-server.js'
-import type { Clock } from '../../../world/time/clock.js'
 
 export interface ZoneRecord {
   /** Without the trailing dot. */
@@ -75,10 +75,7 @@ function recordLines(records: readonly ZoneRecord[]): string[] {
   )
 }
 
-export interface ServedZoneParts {
-  readonly database: Database
-  readonly clock: Clock
-}
+export type ServedZoneParts = Pick<Services, 'database' | 'clock'>
 
 const CACHE_MS = 5_000
 /** The names `dkim-keys.ts` generates; others need no database read. */

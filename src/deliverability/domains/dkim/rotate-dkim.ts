@@ -45,13 +45,10 @@ export async function rotateDomain(
     await switchKeys(tx.db, id, now + RETIRING_MS)
     // Decides whether Ed25519 signs.
     await changeFindings(tx.db, id, before => ({ ...before, ...findings }))
-    await recordActivity(tx, {
-      workspaceId: owner,
-      actor,
+    await recordActivity(tx, { workspaceId: owner, actor }, now, {
       action: 'domain.rotated',
       subject: domain.domain,
       details: { id, forced: isForced },
-      createdAt: now,
     })
     return await getDomain(tx.db, owner, id)
   })

@@ -123,7 +123,7 @@ async function copy(text: string): Promise<void> {
   area.remove()
 }
 
-/** What gets a colour, by the names of `::highlight()` in the style sheet. Alternatives are tried in this order. */
+/** Coloured tokens, by the names of `::highlight()` in the style sheet. Alternatives are tried in this order. */
 const TOKENS =
   /(?<comment>(?<=^|\s)(?:#|\/\/).*$)|(?<name>"(?:[^"\\\n]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?<number>\b\d[\d_.]*\b)|(?<keyword>\b(?:import|from|const|await|async|function|return|export|if|not|or|and|for|in|as|with|print|def|func|package|var|new|nil|null|true|false|None|True|False|foreach|echo|case|switch|range|defer|let|curl|type|bool|string|int|float)\b)/gm
 
