@@ -199,7 +199,7 @@ const ProgressSchema = Type.Object(
   { title: 'CampaignProgress', description: 'Each recipient counts in exactly one of these.' },
 )
 
-const StatsSchema = Type.Object(
+export const StatsSchema = Type.Object(
   {
     sends: count('Emails handed to a remote server for the first time.'),
     delivered: count('Emails accepted by the remote server.'),
@@ -215,7 +215,7 @@ const StatsSchema = Type.Object(
   { title: 'CampaignStats' },
 )
 
-const RatesSchema = Type.Object(
+export const RatesSchema = Type.Object(
   {
     delivery_rate: rate('delivered / sends.'),
     open_rate: rate('unique_opens / delivered.'),
@@ -308,7 +308,7 @@ export function campaignToApi(campaign: Campaign, waiting: Waiting | undefined):
       skipped: campaign.skipped,
       cancelled: campaign.cancelled,
     },
-    stats: { ...statsFields(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 },
+    stats: statsOf(campaign),
     rates: ratesOf(campaign),
     scheduled_at: timeOrNull(campaign.scheduledAt),
     started_at: timeOrNull(campaign.startedAt),
@@ -328,6 +328,10 @@ export function tagged(campaign: Campaign, waiting?: Waiting): Tagged<ShownCampa
   const { total_recipients: _total, excluded: _excluded, progress: _progress, ...others } = shown
   const { stats: _stats, rates: _rates, waiting_for: _waiting, ...settings } = others
   return new Tagged(shown, etagOf(settings))
+}
+
+export function statsOf(campaign: Campaign): Static<typeof StatsSchema> {
+  return { ...statsFields(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 }
 }
 
 export function excludedToApi({
