@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The program: hands the real world to the command line. `check-node.ts` loads it. */
 import { fstatSync } from 'node:fs'
+import { relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { runCli } from './cli/program.js'
 import { environment } from './config/environment.js'
@@ -22,6 +23,7 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 void runCli(process.argv.slice(2), {
+  program: programName(process.argv[1]),
   env: environment,
   world: systemWorld(environment['JOURNAL_STREAM']),
   print: text => {
@@ -35,6 +37,11 @@ void runCli(process.argv.slice(2), {
 }).then(status => {
   process.exitCode = status
 })
+
+/** `node dist/main.js` from a source tree, else the installed command. */
+function programName(script: string | undefined): string {
+  return script?.endsWith('main.js') === true ? `node ${relative(process.cwd(), script)}` : 'postroad'
+}
 
 /** A pipe or a file: not a terminal, and not /dev/null, which services and cron jobs have. */
 function isPipedIn(): boolean {

@@ -23,6 +23,8 @@ import type { Queries } from '../db/database.js'
 import type { World } from '../world/world.js'
 
 export interface CliContext {
+  /** What the user types to run it, for commands to paste; default `postroad`. */
+  readonly program?: string
   readonly env: Environment
   readonly world: World
   /** Write whole lines to standard output and standard error, control characters of names and mail as escapes. */
@@ -82,6 +84,17 @@ async function resolveWorkspace({ database }: Appliance, options: CommonOptions)
 /** @throws ConfigError */
 export function readConfig(context: CliContext, options: CommonOptions): LoadedConfig {
   return loadConfig(configRequest(context, options))
+}
+
+/** A command to paste that acts on the same appliance. @param text e.g. `capture list` */
+export function commandToPaste(
+  { program = 'postroad' }: CliContext,
+  options: CommonOptions,
+  text: string,
+): string {
+  const { config } = options
+  if (config === undefined) return `${program} ${text}`
+  return `${program} ${text} --config ${/^[\w./@%+=:-]+$/.test(config) ? config : `'${config.replaceAll("'", String.raw`'\''`)}'`}`
 }
 
 export function configRequest({ env }: CliContext, options: CommonOptions): LoadRequest {

@@ -17,7 +17,14 @@ import { shellOperator, type OperatorPrincipal } from '../http/operator.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
-import { printResult, readConfig, withOpened, type CliContext, type CommonOptions } from './context.js'
+import {
+  commandToPaste,
+  printResult,
+  readConfig,
+  withOpened,
+  type CliContext,
+  type CommonOptions,
+} from './context.js'
 import { shellUser } from './api.js'
 import { command } from './options.js'
 import { linkText } from './tenant/operator.js'
@@ -59,15 +66,19 @@ const CONSOLE_TEXT = 'For the console: `postroad init --operator you@example.com
 
 async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
   const user = shellOperator(shellUser(context))
-  const { json, text } = await initWorkspace(appliance, user, options)
+  const run = (text: string) => commandToPaste(context, options, text)
+  const { json, text } = await initWorkspace(appliance, user, options, run)
   if (options.operator === undefined) {
     const [operator] = await listOperators(appliance.database.reader)
     printResult(context, options, json, () => (operator ? text : `${text}\n${CONSOLE_TEXT}`))
     return
   }
-  const owner = await initOperator(appliance, user, options.operator)
+  const owner = await initOperator(appliance, user, options.operator, run)
   printResult(context, options, { ...json, ...owner.json }, () => `${text}\n${owner.text}`)
 }
+
+/** A command to paste that acts on the same appliance. */
+type Paste = (text: string) => string
 
 interface Made {
   readonly json: object
@@ -78,29 +89,35 @@ async function initWorkspace(
   appliance: Appliance,
   { actor }: OperatorPrincipal,
   options: InitOptions,
+  run: Paste,
 ): Promise<Made> {
   const { database, config } = appliance
   const [existing] = await listWorkspaces(database.reader)
   if (existing) {
     const { id, name } = existing
-    return { json: { workspace: { id, name }, key: null }, text: againText(existing, config) }
+    return { json: { workspace: { id, name }, key: null }, text: againText(existing, config, run) }
   }
   const parts = { ...appliance, ...appliance.world }
   const workspace = await createWorkspace(parts, { name: 'default' }, actor)
   const { id, name } = workspace
   if (options.withoutKey === true)
-    return { json: { workspace: { id, name }, key: null }, text: keylessText(workspace) }
+    return { json: { workspace: { id, name }, key: null }, text: keylessText(workspace, run) }
   const { row, key } = await createKey(
     parts,
     { workspaceId: id, name: 'first key', isSandbox: false, ...DEFAULT_KEY_LIMITS },
     actor,
   )
   const json = { workspace: { id, name }, key: { id: row.id, key } }
-  return { json, text: firstText(workspace, key, config) }
+  return { json, text: firstText(workspace, key, config, run) }
 }
 
 /** Only the first account is created here: later ones are created by an operator who may grant their roles. */
-async function initOperator(appliance: Appliance, user: OperatorPrincipal, email: string): Promise<Made> {
+async function initOperator(
+  appliance: Appliance,
+  user: OperatorPrincipal,
+  email: string,
+  run: Paste,
+): Promise<Made> {
   const { database, config, world } = appliance
   const [existing] = await listOperators(database.reader)
   const parts = { ...appliance, ...world }
@@ -112,7 +129,7 @@ async function initOperator(appliance: Appliance, user: OperatorPrincipal, email
   if (existing)
     return {
       json: { operator: { id: existing.id, email: existing.email }, link: null, link_token: null },
-      text: `There is an operator already: ${existing.email}. For another link: postroad operator reset ${existing.email}`,
+      text: `There is an operator already: ${existing.email}. For another link: ${run(`operator reset ${existing.email}`)}`,
     }
   const grant = { workspaceId: ALL_WORKSPACES, role: 'owner' } as const
   return madeOperator(config, await createOperator(parts, { email, grant }, 'sign_in', user))
@@ -126,11 +143,11 @@ function madeOperator(config: Config, { operator, link }: { operator: Operator; 
   }
 }
 
-function firstText(workspace: Workspace, key: string, config: Config): string {
+function firstText(workspace: Workspace, key: string, config: Config, run: Paste): string {
   const lines = [
     `workspace  ${workspace.id} (${workspace.name})`,
     `live key   ${key}`,
-    '           (not shown again; create more with `postroad key create`)',
+    `           (not shown again; create more with \`${run('key create')}\`)`,
     '',
     'Once the server is running, send mail with:',
     '',
@@ -142,13 +159,14 @@ function firstText(workspace: Workspace, key: string, config: Config): string {
       '',
       'Mail is not delivered but kept in the local inbox. View it with:',
       '',
-      ...lookCommands(config),
+      `curl ${baseUrl(config)}/capture`,
+      run('capture list'),
     )
   return `${lines.join('\n')}\n`
 }
 
-function keylessText({ id, name }: Workspace): string {
-  return `workspace  ${id} (${name})\nCreate a key with: postroad key create --workspace ${id} --name NAME`
+function keylessText({ id, name }: Workspace, run: Paste): string {
+  return `workspace  ${id} (${name})\nCreate a key with: ${run(`key create --workspace ${id} --name NAME`)}`
 }
 
 function curlCommand(key: string, config: Config): string {
@@ -188,15 +206,10 @@ function smtpExample(key: string, { submission }: Config): string[] {
   ]
 }
 
-function lookCommands(config: Config): string[] {
-  return [`curl ${baseUrl(config)}/capture`, 'node dist/main.js capture list --config config/dev.toml']
-}
-
-function againText(workspace: Workspace, config: Config): string {
+function againText(workspace: Workspace, config: Config, run: Paste): string {
   return [
     `The data folder ${config.dataDir} is already set up: workspace ${workspace.id} (${workspace.name}).`,
-    'Keys are shown only when created; create another with: postroad key create --workspace ' +
-      `${workspace.id} --name NAME`,
+    `Keys are shown only when created; create another with: ${run(`key create --workspace ${workspace.id} --name NAME`)}`,
     '',
   ].join('\n')
 }

@@ -52,9 +52,31 @@ export interface UsedWindow {
   readonly resetAt: number
 }
 
+export const VALUE_RULES = [
+  'required',
+  'unknown_field',
+  'type',
+  'enum',
+  'max_length',
+  'min_length',
+  'max_items',
+  'min_items',
+  'maximum',
+  'minimum',
+  'pattern',
+] as const
+
+export interface BrokenRule {
+  readonly name: (typeof VALUE_RULES)[number]
+  /** Of lengths, counts and sizes. */
+  readonly limit?: number
+}
+
 export interface AppErrorDetails {
   /** Dotted name of the offending field, e.g. `to.3` or `messages.0.subject`. */
   readonly path?: string
+  /** For `validation_error`: what the value breaks, for programs that say it in their own words. */
+  readonly rule?: BrokenRule
   /** For 429, 503 and similar: delay after which the same request may succeed, ms; absent if it never will. */
   readonly retryAfterMs?: number
   /** For `rate_limited`: the exhausted window, if it is not the one of requests. */
@@ -68,6 +90,7 @@ export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: ErrorCode
   readonly path: string | undefined
+  readonly rule: BrokenRule | undefined
   readonly retryAfterMs: number | undefined
   readonly window: UsedWindow | undefined
 
@@ -75,6 +98,7 @@ export class AppError extends Error {
     super(message, 'cause' in details ? { cause: details.cause } : undefined)
     this.code = code
     this.path = details.path
+    this.rule = details.rule
     this.retryAfterMs = details.retryAfterMs
     this.window = details.window
   }

@@ -55,6 +55,11 @@ const Health = Type.Object(
         { description: 'The node that answers.' },
       ),
     ),
+    captures_mail: Type.Optional(
+      Type.Boolean({
+        description: 'Whether this node keeps mail in its local inbox instead of sending it (`mta.capture`).',
+      }),
+    ),
     reasons: Type.Optional(
       Type.Array(
         Type.Object({
@@ -89,6 +94,8 @@ const Health = Type.Object(
 export interface HealthRouteParts {
   readonly version: string
   readonly judge: JudgeHealth
+  /** `mta.capture`. */
+  readonly isCaptured: boolean
   /** Undefined if no server runs. */
   readonly node: () => NodeStanding | undefined
   /** Whether a request without an operator gets the details. */
@@ -96,7 +103,7 @@ export interface HealthRouteParts {
 }
 
 /** Health at `/api/v1/health` and, without the prefix, at `/health`. */
-export function healthRoutes({ version, judge, node, knowsMonitor }: HealthRouteParts): Route[] {
+export function healthRoutes({ version, judge, isCaptured, node, knowsMonitor }: HealthRouteParts): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
       method: 'GET',
@@ -124,6 +131,7 @@ export function healthRoutes({ version, judge, node, knowsMonitor }: HealthRoute
           ready,
           version,
           ...given({ node: nodeToApi(node(), consumerLag) }),
+          captures_mail: isCaptured,
           reasons: reasons.map(({ code, text }) => ({ code, text })),
           ...given({
             set_aside_events: setAside,

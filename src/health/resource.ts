@@ -6,7 +6,7 @@ import { healthRoutes, type HealthRouteParts } from './health-routes.js'
 import type { JudgeHealth } from './judge-health.js'
 import { readyRoutes } from './ready-route.js'
 
-export interface HealthResourceParts extends Pick<HealthRouteParts, 'knowsMonitor'> {
+export interface HealthResourceParts extends Pick<HealthRouteParts, 'isCaptured' | 'knowsMonitor'> {
   readonly judgeHealth: JudgeHealth
   /** This node; undefined if no server runs. */
   readonly node: () => NodeStanding | undefined
@@ -14,9 +14,9 @@ export interface HealthResourceParts extends Pick<HealthRouteParts, 'knowsMonito
 
 export const health = resource({
   chapters: { Health: 'Service health.' },
-  open: ({ judgeHealth: judge, node, knowsMonitor }: HealthResourceParts) => ({
+  open: ({ judgeHealth: judge, isCaptured, node, knowsMonitor }: HealthResourceParts) => ({
     routes: [
-      ...healthRoutes({ version: VERSION, judge, node, knowsMonitor }),
+      ...healthRoutes({ version: VERSION, judge, isCaptured, node, knowsMonitor }),
       ...readyRoutes({ judge, node }),
     ],
   }),

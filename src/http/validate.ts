@@ -6,7 +6,8 @@
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { AppError } from '../core/errors.js'
+import { AppError, type BrokenRule } from '../core/errors.js'
+import { given } from '../core/given.js'
 import { absentWhereNull } from './absent-fields.js'
 
 export type Validate<S extends TSchema> = (value: unknown) => Static<S>
@@ -101,7 +102,28 @@ function firstFault(findings: readonly Finding[], whole: string, place: readonly
   const alternatives = telling.filter(f => f.keyword === 'type' && f.instancePath === deepest.instancePath)
   const { name, problem } = describe(deepest, alternatives)
   const path = [...place, ...field, ...name].join('.') || whole
-  return new AppError('validation_error', `${path} ${problem}`, { path })
+  return new AppError('validation_error', `${path} ${problem}`, { path, ...given({ rule: ruleOf(deepest) }) })
+}
+
+const RULES: Readonly<Record<string, BrokenRule['name']>> = {
+  required: 'required',
+  additionalProperties: 'unknown_field',
+  type: 'type',
+  enum: 'enum',
+  const: 'enum',
+  maxLength: 'max_length',
+  minLength: 'min_length',
+  maxItems: 'max_items',
+  minItems: 'min_items',
+  maximum: 'maximum',
+  minimum: 'minimum',
+  pattern: 'pattern',
+}
+
+function ruleOf({ keyword, params }: Finding): BrokenRule | undefined {
+  const name = RULES[keyword]
+  const { limit } = params as { limit?: unknown }
+  return name && { name, ...(typeof limit === 'number' ? { limit } : {}) }
 }
 
 /** @returns the rest of the path (for a missing or unknown field) and the problem in words */

@@ -1,5 +1,5 @@
 /** SQL of the attempt log: one row per delivery attempt, deleted with its message. */
-import type { Generated, Insertable } from 'kysely'
+import { sql, type Generated, type Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
 import type { Classification, HostTried, Outcome } from '../mail/outcome.js'
@@ -76,6 +76,11 @@ export async function findRecorded(
   }
   return one => found.has(keyOf(one))
 }
+
+/** In a query of `messages`: 1 if the message was kept in the local inbox instead of sent, so that its delivery tried no host. */
+export const isCapturedMessage = sql<0 | 1>`case when messages.delivered_at is not null and exists (
+  select 1 from attempts where attempts.message_id = messages.id and attempts.kind = 'delivered' and attempts.tried = '[]'
+) then 1 else 0 end`
 
 /** Oldest first. */
 export async function listAttempts(db: Queries, messageId: string): Promise<Attempt[]> {

@@ -468,6 +468,17 @@ t.test('a form stands in a page elsewhere as plain HTML, and is sent from there 
   t.match(body.data.html, `action="https://pages.shop.example/mail${path}"`)
   t.match(body.data.html, /name="first_name"[^]*S’abonner/)
   t.notMatch(body.data.html, /<script|style=/)
+  const code = body.data.html as string
+  t.match(
+    code,
+    /^<form method="post" action="[^"]+">\n {2}<div class="field">\n {4}<label for="f-email">[^\n]+<\/label>\n {4}<input id="f-email"/,
+  )
+  t.match(code, /\n {2}<button>[^\n]+<\/button>\n<\/form>\n$/)
+  t.same(
+    code.split('\n').filter(line => / $|\S {2}/.test(line)),
+    [],
+    'no line is ragged',
+  )
   const json = { email: 'ann@mail.example', first_name: 'Ann' }
   t.match(await see(path, { json, headers: { Origin: 'https://blog.example' } }), {
     status: 200,

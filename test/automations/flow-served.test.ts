@@ -129,10 +129,17 @@ t.test('everything wrong with an automation is told step by step, stored or not'
   })
   const { problems } = checked.body.data as { problems: readonly object[] }
   t.match(problems, [
-    { code: 'invalid_trigger', step_id: null, position: null, severity: 'error' },
+    {
+      code: 'invalid_trigger',
+      step_id: null,
+      position: null,
+      severity: 'error',
+      reason: 'missing',
+      field: 'listId',
+    },
     { code: 'unreachable_step', step_id: delay.id, position: 1, severity: 'warning' },
     { code: 'invalid_step', step_id: null, position: 3, message: 'has no templateId' },
-    { code: 'missing_step', position: 3 },
+    { code: 'missing_step', position: 3, reason: null, field: null },
     { code: 'unreachable_step', position: 3 },
     { code: 'loop', severity: 'error' },
   ])

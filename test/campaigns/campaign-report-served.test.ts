@@ -36,7 +36,8 @@ t.test('the report says when, at whose provider, in which segment and on which l
   })
   const id = await draft(CONTACTS, { template_id: template })
   const empty = { timeline: [], machine_opens: 0, machine_clicks: 0, providers: [], revenue: [] }
-  t.same((await get(`/campaigns/${id}/report`)).body.data, empty, 'of a draft')
+  const counted = { counted_at: '2026-01-05T10:00:00.000Z', total_recipients: 0, stats: { sends: 0 } }
+  t.match((await get(`/campaigns/${id}/report`)).body.data, { ...counted, ...empty }, 'of a draft')
   t.same((await get(`/campaigns/${id}/click-map`)).body.data, { variant: null, html: null, links: [] })
   await sendIt(id)
   await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
@@ -83,6 +84,9 @@ t.test('the report says when, at whose provider, in which segment and on which l
     ],
   )
   t.match(providers[0], { delivery_rate: 1, open_rate: 1, click_rate: 1, bounce_rate: 0 })
+  const { stats, rates } = await report()
+  t.match(stats, { sends: 5, delivered: 5, opens: 3, unique_opens: 3, clicks: 4, unique_clicks: 3 })
+  t.match(rates, { delivery_rate: 1, open_rate: 0.6, click_rate: 0.6 }, 'of the same moment')
 
   const map = (await get(`/campaigns/${id}/click-map`)).body.data
   t.match(map.links, [
@@ -131,6 +135,8 @@ t.test('the report says when, at whose provider, in which segment and on which l
 })
 
 interface Report {
+  readonly stats: object
+  readonly rates: object
   readonly timeline: readonly Readonly<Record<string, number>>[]
   readonly machine_opens: number
   readonly providers: readonly Readonly<Record<string, unknown>>[]

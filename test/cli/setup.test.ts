@@ -41,6 +41,16 @@ t.test('init without --json prints a ready-to-paste request', async t => {
   t.match(out, 'capture list')
 })
 
+t.test('commands that init prints name the configuration file that it was given', async t => {
+  const postroad = install(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
+  const { out } = await postroad.run('init', '--config', postroad.configFile)
+  for (const command of ['key create', 'capture list'])
+    t.match(out, `${command} --config ${postroad.configFile}`)
+  t.notMatch(out, 'config/dev.toml')
+  const again = await postroad.run('init', '--config', postroad.configFile)
+  t.match(again.out, `--name NAME --config ${postroad.configFile}`)
+})
+
 t.test('workspaces are created, listed, changed and removed', async t => {
   const postroad = await initialise(t)
   const made = await postroad.json<{ id: string }>('workspace', 'create', 'Shop & Co')

@@ -32,7 +32,13 @@ async function tell(clock: FakeClock, parts: Partial<HealthParts>): Promise<Told
     certificateFault: () => undefined,
     ...parts,
   })
-  const [route] = healthRoutes({ version: '1.0.0', judge, node: () => undefined, knowsMonitor: () => true })
+  const [route] = healthRoutes({
+    version: '1.0.0',
+    judge,
+    isCaptured: false,
+    node: () => undefined,
+    knowsMonitor: () => true,
+  })
   return (await route?.handle({ isKnown: true } as never)) as Told
 }
 

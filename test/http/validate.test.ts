@@ -152,3 +152,22 @@ t.test('a name given twice, and an unknown one, are refused', async t => {
   t.equal(queryFault({ name: ['a', 'b'] }), 'name must be a string')
   t.equal(queryFault({ page: '2' }), 'page is not a known field')
 })
+
+t.test('programs learn by name what a value breaks, with its limit', async t => {
+  const ruleOf = (value: unknown) => {
+    try {
+      validator(Send, 'body')(value)
+      return undefined
+    } catch (error) {
+      return error instanceof AppError ? error.rule : error
+    }
+  }
+  t.same(ruleOf({ subject: 'Hello' }), { name: 'required' })
+  t.same(ruleOf({ ...right, subject: 'x'.repeat(11) }), { name: 'max_length', limit: 10 })
+  t.same(ruleOf({ ...right, subject: '' }), { name: 'min_length', limit: 1 })
+  t.same(ruleOf({ ...right, to: [] }), { name: 'min_items', limit: 1 })
+  t.same(ruleOf({ ...right, subject: 3 }), { name: 'type' })
+  t.same(ruleOf({ ...right, colour: 'red' }), { name: 'unknown_field' })
+  t.same(ruleOf({ ...right, scope: 'some' }), { name: 'enum' })
+  t.same(ruleOf({ ...right, count: 0 }), { name: 'minimum', limit: 1 })
+})

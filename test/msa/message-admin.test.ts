@@ -57,6 +57,16 @@ t.test('a message shows its trace to operators of its workspace only', async t =
   t.equal((await show('nothing', all)).status, 404)
 })
 
+t.test('mail that was kept in the local inbox says so, in the list and by itself', async t => {
+  const { postroad, all, send } = await office(t)
+  const [ann = ''] = await send(['ann@one.test'], 'Hi')
+  await postroad.messageOnce(postroad.key, ann, 'delivered')
+  const { body: list } = await postroad.get(MESSAGES, { key: all })
+  t.match(list.data, [{ status: 'delivered', is_captured: true }])
+  const { body: one } = await postroad.get(`${MESSAGES}/${ann}`, { key: all })
+  t.match(one.data, { status: 'delivered', is_captured: true })
+})
+
 t.test("a sandbox's messages belong to the operators of its workspace", async t => {
   const { postroad, own, elsewhere, send, find } = await office(t)
   const sandbox = await postroad.makeKey('--sandbox')

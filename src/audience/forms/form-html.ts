@@ -10,6 +10,7 @@ import { html, type Html } from '../../http/public/html.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'
 import { normalizedAddress, readAddress, trimAddress } from '../../mail/address.js'
 import type { FieldValues, Form, FormField } from './form.js'
+import { tidyHtml } from './tidy-html.js'
 
 export interface Shown {
   readonly form: Form
@@ -45,7 +46,7 @@ export function embedded({ form, texts }: Pick<Shown, 'form' | 'texts'>, url: st
   const fields = html`<form method="post" action="${url}">
     ${inputs({ form, texts })}<button>${texts.form.button}</button>
   </form>`
-  return `${fields.toString()}\n`
+  return tidyHtml(fields.toString())
 }
 
 function inputs(shown: Shown): Html {

@@ -7,6 +7,7 @@ import type { FlowParts } from '../automation-parts.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import type { Queries } from '../../db/database.js'
 import type { Automation, Step } from './automation.js'
+import { missing, unknown, type FlowFault } from './flow-fault.js'
 import { branchesOf, END, pathsOf, reachable } from './paths.js'
 import { findSteps } from './step-store.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
@@ -32,6 +33,8 @@ export interface Problem {
   readonly code: ProblemCode
   /** Completes the name of the step, e.g. "has no subject"; of the trigger likewise. */
   readonly fault: string
+  /** Of `invalid_trigger` and `invalid_step`. */
+  readonly cause?: FlowFault
   /** A warning does not keep the automation from becoming active. */
   readonly isWarning: boolean
 }
@@ -62,12 +65,14 @@ export async function findProblems(
   const problems: Problem[] = []
   const add = (step: Step | null, code: ProblemCode, fault: string, isWarning = false) =>
     problems.push({ step, code, fault, isWarning })
+  const addFault = (step: Step | null, code: ProblemCode, cause: FlowFault) =>
+    problems.push({ step, code, fault: cause.text, cause, isWarning: false })
   const trigger = await findTriggerFault(parts, db, automation)
-  if (trigger !== undefined) add(null, 'invalid_trigger', trigger)
+  if (trigger !== undefined) addFault(null, 'invalid_trigger', trigger)
   const found = reachable(steps)
   for (const step of steps) {
     const fault = await STEP_TYPE[step.type].findFault(step.config, { db, parts, automation })
-    if (fault !== undefined) add(step, 'invalid_step', fault)
+    if (fault !== undefined) addFault(step, 'invalid_step', fault)
     const missing = branchesOf(step).find(id => id !== END && !steps.some(one => one.id === id))
     if (missing !== undefined) add(step, 'missing_step', `leads to a step that does not exist: ${missing}`)
     if (!found.has(step)) add(step, 'unreachable_step', 'is never reached', true)
@@ -116,7 +121,7 @@ export async function findTriggerFault(
   parts: Pick<FlowParts, 'hasCampaign'>,
   db: Queries,
   { workspaceId, triggerType, triggerConfig }: Automation,
-): Promise<string | undefined> {
+): Promise<FlowFault | undefined> {
   const idIn = (field: string) => {
     const value = triggerConfig[field]
     return typeof value === 'string' ? value.trim() : ''
@@ -125,39 +130,43 @@ export async function findTriggerFault(
     case 'list_joined':
     case 'list_left': {
       const id = idIn('listId')
-      if (id === '') return 'has no listId'
+      if (id === '') return missing('listId')
       const list = isUuid(id) ? await findList(db, workspaceId, id) : undefined
-      if (!list) return 'refers to a list that does not exist'
+      if (!list) return unknown('listId', 'a list')
       return list.type === 'static'
         ? undefined
-        : 'refers to a dynamic list, which contacts do not join; use a segment with its conditions'
+        : {
+            reason: 'dynamic_list',
+            field: 'listId',
+            text: 'refers to a dynamic list, which contacts do not join; use a segment with its conditions',
+          }
     }
     case 'tag_added':
     case 'tag_removed':
-      return idIn('tagName') === '' ? 'has no tagName' : undefined
+      return idIn('tagName') === '' ? missing('tagName') : undefined
     case 'segment_entered': {
       const id = idIn('segmentId')
-      if (id === '') return 'has no segmentId'
+      if (id === '') return missing('segmentId')
       return isUuid(id) && (await findSegment(db, workspaceId, id))
         ? undefined
-        : 'refers to a segment that does not exist'
+        : unknown('segmentId', 'a segment')
     }
     case 'form_submitted': {
       const id = idIn('formId')
       if (id === '' || (isUuid(id) && (await findForm(db, workspaceId, id)))) return undefined
-      return `refers to a form that does not exist: ${id}`
+      return unknown('formId', 'a form', id)
     }
     case 'email_opened':
     case 'email_clicked': {
       const [campaign, template] = [idIn('campaignId'), idIn('templateId')]
       if (campaign !== '' && !(isUuid(campaign) && (await parts.hasCampaign(db, workspaceId, campaign))))
-        return `refers to a campaign that does not exist: ${campaign}`
+        return unknown('campaignId', 'a campaign', campaign)
       if (template !== '' && !(await hasTemplate(db, workspaceId, template)))
-        return `refers to a template that does not exist: ${template}`
+        return unknown('templateId', 'a template', template)
       return undefined
     }
     case 'date':
-      return idIn('field') === '' ? 'has no field' : undefined
+      return idIn('field') === '' ? missing('field') : undefined
     default:
       return undefined
   }

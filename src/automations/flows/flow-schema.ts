@@ -2,7 +2,15 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { pascalCase } from '../../core/pascal-case.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import { Id, IdOrNull, IntegerOrNull, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
+import {
+  Id,
+  IdOrNull,
+  IntegerOrNull,
+  Moment,
+  MomentOrNull,
+  orNull,
+  TextOrNull,
+} from '../../http/answer/answer-fields.js'
 import {
   AUTOMATION_STATUSES,
   MAX_STEPS,
@@ -12,6 +20,7 @@ import {
   type Step,
 } from './automation.js'
 import type { Problem } from './check-flow.js'
+import { FAULT_REASONS } from './flow-fault.js'
 import { configSchema } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { TRIGGER_CONFIG_SCHEMAS } from './trigger-fields.js'
@@ -196,17 +205,24 @@ export const ProblemSchema = Type.Object(
       description: 'An error keeps the automation from becoming active.',
     }),
     message: Type.String(),
+    reason: orNull(Type.Enum([...FAULT_REASONS]), {
+      description:
+        'Of `invalid_trigger` and `invalid_step`: `missing` and `unknown` name a value of `field` that is empty or does not exist.',
+    }),
+    field: TextOrNull({ description: 'Field of the configuration that `reason` is about.' }),
   },
   { title: 'AutomationProblem' },
 )
 
-export function problemToApi({ step, code, fault, isWarning }: Problem): Static<typeof ProblemSchema> {
+export function problemToApi({ step, code, fault, cause, isWarning }: Problem): Static<typeof ProblemSchema> {
   return {
     step_id: step && step.seq > 0 ? step.id : null,
     position: step?.position ?? null,
     code,
     severity: isWarning ? 'warning' : 'error',
     message: code === 'invalid_trigger' ? `the trigger ${fault}` : fault,
+    reason: cause?.reason ?? null,
+    field: cause?.field ?? null,
   }
 }
 

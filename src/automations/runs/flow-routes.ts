@@ -176,7 +176,15 @@ function checkRoute(parts: FlowParts): Route {
     example: { steps: [{ id: 'new', step_type: 'email', config: { subject: 'Hello' } }] },
     exampleAnswer: {
       problems: [
-        { step_id: null, position: 0, code: 'invalid_step', severity: 'error', message: 'has no templateId' },
+        {
+          step_id: null,
+          position: 0,
+          code: 'invalid_step',
+          severity: 'error',
+          message: 'has no templateId',
+          reason: 'missing',
+          field: 'templateId',
+        },
       ],
     },
     response: CheckAnswer,

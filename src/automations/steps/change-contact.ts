@@ -8,6 +8,7 @@ import { findTag } from '../../audience/tags/tag-store.js'
 import { mergeable, mergeLine, valuesFor, merge } from './merged-text.js'
 import { checkAttributes, checkText } from '../../audience/checks.js'
 import { changeContact, type ContactPatch } from '../../audience/contacts/contacts.js'
+import { missing, unknown } from '../flows/flow-fault.js'
 
 const MAX_TAG_NAME = 200
 
@@ -19,7 +20,7 @@ export const tag: StepType = {
   name: 'tag',
   fields: tagFields,
   findFault: config =>
-    Promise.resolve((config as TagConfig).tagName.trim() === '' ? 'has no tagName' : undefined),
+    Promise.resolve((config as TagConfig).tagName.trim() === '' ? missing('tagName') : undefined),
   prepare: () =>
     Promise.resolve(async execution => {
       const { action, tagName } = execution.step.config as TagConfig
@@ -58,15 +59,19 @@ function listStep(name: 'add_to_list' | 'remove_from_list'): StepType {
     fields: listFields,
     async findFault(config, { db, automation }) {
       const { listId } = config as ListConfig
-      if (listId === null) return 'has no listId'
+      if (listId === null) return missing('listId')
       try {
         await findStaticList(db, automation.workspaceId, listId)
         return undefined
       } catch (error) {
         if (!(error instanceof AppError)) throw error
         return error.code === 'conflict'
-          ? 'refers to a dynamic list; its conditions decide who is a member'
-          : 'refers to a list that does not exist'
+          ? {
+              reason: 'dynamic_list',
+              field: 'listId',
+              text: 'refers to a dynamic list; its conditions decide who is a member',
+            }
+          : unknown('listId', 'a list')
       }
     },
     prepare: () =>
@@ -105,7 +110,7 @@ export const updateAttribute: StepType = {
   fields: attributeFields,
   findFault: config =>
     Promise.resolve(
-      (config as AttributeConfig).attributeName.trim() === '' ? 'has no attributeName' : undefined,
+      (config as AttributeConfig).attributeName.trim() === '' ? missing('attributeName') : undefined,
     ),
   prepare: ({ step }) => {
     const config = step.config as AttributeConfig

@@ -9,6 +9,7 @@ import { findMatching } from '../../audience/segments/audience-query-store.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
 import type { Step } from '../flows/automation.js'
 import type { Detail, StepType } from './step-type.js'
+import { missing } from '../flows/flow-fault.js'
 
 const OPERATORS = ['equals', 'not_equals', 'contains', 'gt', 'lt', 'gte', 'lte'] as const
 const MAX_TEXT = 1_000
@@ -90,12 +91,13 @@ export const condition: StepType = {
   branches: ['trueBranchStepId', 'falseBranchStepId'],
   async findFault(config, { db, automation }) {
     const asked = config as ConditionConfig
-    if (asked.field === '') return 'has no field'
+    if (asked.field === '') return missing('field')
     try {
       await checkConditions(db, automation.workspaceId, conditionsOf(asked))
       return undefined
     } catch (error) {
-      if (error instanceof AppError) return `has an invalid rule: ${error.message}`
+      if (error instanceof AppError)
+        return { reason: 'invalid_rule', field: 'field', text: `has an invalid rule: ${error.message}` }
       throw error
     }
   },

@@ -32,6 +32,7 @@ import {
   type StepType,
   type StepExecution,
 } from './step-type.js'
+import { missing, unknown, type FlowFault } from '../flows/flow-fault.js'
 
 /** A content gets new recipients for this long, then is stored again so that retention can delete the old one. */
 const CONTENT_REUSE_MS = 3_600_000
@@ -58,8 +59,8 @@ export const email: StepType = {
   fields,
   async findFault(config, { db, parts, automation }) {
     const { templateId, subject } = config as EmailConfig
-    if (templateId === null) return 'has no templateId'
-    if (subject.trim() === '') return 'has no subject'
+    if (templateId === null) return missing('templateId')
+    if (subject.trim() === '') return missing('subject')
     const workspace = await findActingWorkspace(db, automation.workspaceId)
     if (!workspace) return undefined
     try {
@@ -84,15 +85,23 @@ function senderOf(workspace: Workspace): Author {
 }
 
 /** @throws what is no fault of the step or its workspace */
-function faultOf(error: AppError): string {
+function faultOf(error: AppError): FlowFault {
   switch (error.code) {
     case 'template_not_found':
-      return 'refers to a template that does not exist'
+      return unknown('templateId', 'a template')
     case 'missing_from_email':
-      return 'has no sender: the workspace has no default_from_email'
+      return {
+        reason: 'no_sender',
+        field: 'templateId',
+        text: 'has no sender: the workspace has no default_from_email',
+      }
     case 'domain_invalid':
     case 'validation_error':
-      return `has no valid sender: ${error.message}`
+      return {
+        reason: 'sender_not_verified',
+        field: 'templateId',
+        text: `has no valid sender: ${error.message}`,
+      }
     default:
       throw error
   }

@@ -12,6 +12,7 @@ import { enter } from '../runs/enter.js'
 import { hasUnfinishedRun } from '../runs/bulk-run-store.js'
 import { text, bool, type ConfigOf } from './config-fields.js'
 import type { StepOutcome, StepType, StepExecution } from './step-type.js'
+import { missing, unknown } from '../flows/flow-fault.js'
 
 const fields = { targetFlowId: text(64), exitCurrentFlow: bool(true) }
 
@@ -30,10 +31,12 @@ export const moveToFlow: StepType = {
   name: 'move_to_flow',
   fields,
   async findFault(config, { db, automation }) {
-    if ((config as MoveConfig).targetFlowId.trim() === '') return 'has no targetFlowId'
+    if ((config as MoveConfig).targetFlowId.trim() === '') return missing('targetFlowId')
     const target = await findTarget(db, automation, config as MoveConfig)
-    if (!target) return 'refers to an automation that does not exist'
-    return target.seq === automation.seq ? 'leads back to its own automation' : undefined
+    if (!target) return unknown('targetFlowId', 'an automation')
+    return target.seq === automation.seq
+      ? { reason: 'own_automation', field: 'targetFlowId', text: 'leads back to its own automation' }
+      : undefined
   },
   prepare: () =>
     Promise.resolve(async (execution): Promise<StepOutcome> => {

@@ -12,6 +12,7 @@ import type { PathName } from '../flows/path-name.js'
 import type { AwaitedEvent, Run } from '../runs/run.js'
 import type { Fields } from './config-fields.js'
 import type { Acting } from '../../audience/audience-parts.js'
+import type { FlowFault } from '../flows/flow-fault.js'
 
 export type Detail = Readonly<Record<string, unknown>>
 
@@ -68,7 +69,7 @@ export interface StepType {
   /** `prepare` may take seconds; it runs in a separate slot. */
   readonly isSlow?: boolean
   /** Called at activation. @returns what is wrong, completing "step 3 (email) ..."; undefined if nothing is */
-  findFault(config: Step['config'], check: ActivationCheck): Promise<string | undefined>
+  findFault(config: Step['config'], check: ActivationCheck): Promise<FlowFault | undefined>
   /** @throws StepError or AppError; the step is retried */
   prepare(context: StepContext): Promise<ExecuteStep>
   /** Called when the awaited event has arrived, or the time is over. */

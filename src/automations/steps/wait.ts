@@ -4,6 +4,7 @@ import type { Queries } from '../../db/database.js'
 import type { Run } from '../runs/run.js'
 import { choice, number, reference, type ConfigOf } from './config-fields.js'
 import type { StepOutcome, StepType } from './step-type.js'
+import { missing } from '../flows/flow-fault.js'
 
 const UNITS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000, weeks: 604_800_000 } as const
 /** Ten years of minutes. */
@@ -55,7 +56,7 @@ export const waitForEvent: StepType = {
   findFault: config => {
     const { timeoutAction, timeoutBranch } = config as WaitConfig
     return Promise.resolve(
-      timeoutAction === 'branch' && timeoutBranch === null ? 'has no timeoutBranch' : undefined,
+      timeoutAction === 'branch' && timeoutBranch === null ? missing('timeoutBranch') : undefined,
     )
   },
   prepare: () =>

@@ -21,6 +21,7 @@ import type { HttpResponse } from '../../world/net/fetch.js'
 import { checked, choice, optional, text, type ConfigOf, type Field } from './config-fields.js'
 import { checkUrl, merge, mergeHeader, mergeUrl, valuesFor } from './merged-text.js'
 import { StepError, type StepContext, type StepType } from './step-type.js'
+import { missing } from '../flows/flow-fault.js'
 
 const TIMEOUT_MS = 15_000
 const MAX_RESPONSE = 1_024
@@ -97,7 +98,7 @@ export const webhook: StepType = {
   name: 'webhook',
   fields,
   isSlow: true,
-  findFault: config => Promise.resolve((config as WebhookConfig).url === '' ? 'has no url' : undefined),
+  findFault: config => Promise.resolve((config as WebhookConfig).url === '' ? missing('url') : undefined),
   async prepare(context) {
     const { parts, run } = context
     const contact = await findContact(parts.database.reader, run.workspaceId, { id: run.contactId })

@@ -220,7 +220,7 @@ const ProgressSchema = Type.Object(
   { title: 'CampaignProgress', description: 'Each recipient counts in exactly one of these.' },
 )
 
-const StatsSchema = Type.Object(
+export const StatsSchema = Type.Object(
   {
     ...statFields,
     opens: count('Opens, excluding bots; a recipient’s first click without an open counts as one.'),
@@ -230,7 +230,7 @@ const StatsSchema = Type.Object(
   { title: 'CampaignStats' },
 )
 
-const RatesSchema = Type.Object(rateFields, { title: 'CampaignRates', description: RATES })
+export const RatesSchema = Type.Object(rateFields, { title: 'CampaignRates', description: RATES })
 
 export const CampaignSchema = Type.Object(
   {
@@ -301,7 +301,7 @@ export function campaignToApi(campaign: Campaign, waiting: Waiting | undefined):
       skipped: campaign.skipped,
       cancelled: campaign.cancelled,
     },
-    stats: { ...statsFields(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 },
+    stats: statsOf(campaign),
     rates: ratesOf(campaign),
     scheduled_at: timeOrNull(campaign.scheduledAt),
     started_at: timeOrNull(campaign.startedAt),
@@ -321,6 +321,10 @@ export function tagged(campaign: Campaign, waiting?: Waiting): Tagged<ShownCampa
   const { total_recipients: _total, excluded: _excluded, progress: _progress, ...others } = shown
   const { stats: _stats, rates: _rates, waiting_for: _waiting, ...settings } = others
   return new Tagged(shown, etagOf(settings))
+}
+
+export function statsOf(campaign: Campaign): Static<typeof StatsSchema> {
+  return { ...statsFields(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 }
 }
 
 export function excludedToApi({

@@ -14,9 +14,9 @@ import { VARIANT_NAMES, type VariantName } from '../model/ab-test.js'
 import { VariantId } from './ab-test-schema.js'
 import type { CampaignParts } from '../model/campaign-parts.js'
 import type { Campaign } from '../model/campaign.js'
-import { CampaignParams } from './campaign-schema.js'
+import { CampaignParams, RatesSchema, statsOf, StatsSchema } from './campaign-schema.js'
 import { requireCampaign } from '../model/campaigns.js'
-import { share } from '../model/campaign-stats.js'
+import { ratesOf, share } from '../model/campaign-stats.js'
 import { clickMapOf, type ClickMapParts } from '../results/click-map.js'
 import { bucketsUpTo, HOUR_MS, OTHER_PROVIDERS } from '../results/report-counters.js'
 import { listProviders, listTimes, type ProviderCounts, type TimeCounts } from '../results/report-store.js'
@@ -54,6 +54,13 @@ const ProviderSchema = Type.Object(
 
 const ReportSchema = Type.Object(
   {
+    counted_at: Moment({
+      description:
+        'All figures but `revenue` are of this moment; those of `GET /campaigns/{id}` may be of another.',
+    }),
+    total_recipients: Type.Integer(),
+    stats: StatsSchema,
+    rates: RatesSchema,
     timeline: Type.Array(TimeSchema, {
       description:
         'Oldest first, from the start to the last activity: by hour up to the fourth midnight (UTC) after the start, then by day, 90 days in all.',
@@ -118,6 +125,28 @@ const ClickMapSchema = Type.Object(
 
 const MOMENT = '2026-01-05T10:00:00.000Z'
 const EXAMPLE: Static<typeof ReportSchema> = {
+  counted_at: '2026-01-05T12:00:00.000Z',
+  total_recipients: 100,
+  stats: {
+    sends: 99,
+    delivered: 96,
+    opens: 60,
+    unique_opens: 48,
+    clicks: 14,
+    unique_clicks: 12,
+    bounces: 3,
+    complaints: 0,
+    unsubscribes: 1,
+    held: 0,
+  },
+  rates: {
+    delivery_rate: 0.9697,
+    open_rate: 0.5,
+    click_rate: 0.125,
+    bounce_rate: 0.0303,
+    complaint_rate: 0,
+    unsubscribe_rate: 0.0104,
+  },
   timeline: [
     {
       starts_at: MOMENT,
@@ -177,10 +206,11 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
       exampleAnswer: EXAMPLE,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const { campaign, times, providers } = await snapshot(database.reader, async db => {
+        const { campaign, countedAt, times, providers } = await snapshot(database.reader, async db => {
           const campaign = await requireCampaign(db, principal.workspaceId, params.id)
           return {
             campaign,
+            countedAt: clock.now(),
             times: timelineOf(campaign, await listTimes(db, campaign.seq)),
             providers: await listProviders(db, campaign.seq),
           }
@@ -188,6 +218,10 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
         const sum = (name: 'machine_opens' | 'machine_clicks') =>
           times.reduce((total, time) => total + time[name], 0)
         return {
+          counted_at: isoTime(countedAt),
+          total_recipients: campaign.recipients,
+          stats: statsOf(campaign),
+          rates: ratesOf(campaign),
           timeline: times,
           machine_opens: sum('machine_opens'),
           machine_clicks: sum('machine_clicks'),

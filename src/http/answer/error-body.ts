@@ -1,13 +1,19 @@
 /** Turns errors into the contract's error responses. Only here do error codes become HTTP statuses. */
 import { given } from '../../core/given.js'
-import { AppError, ERRORS, type ErrorCode, type UsedWindow } from '../../core/errors.js'
+import { AppError, ERRORS, type BrokenRule, type ErrorCode, type UsedWindow } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 
 export interface ErrorAnswer {
   readonly status: number
   readonly code: ErrorCode
   readonly body: {
-    readonly error: { readonly code: ErrorCode; readonly message: string; readonly path?: string }
+    readonly error: {
+      readonly code: ErrorCode
+      readonly message: string
+      readonly path?: string
+      readonly rule?: BrokenRule['name']
+      readonly limit?: number
+    }
   }
   readonly headers: Readonly<Record<string, string>>
 }
@@ -18,11 +24,11 @@ export function errorAnswer(thrown: unknown): ErrorAnswer {
     thrown instanceof AppError
       ? thrown
       : new AppError('internal_error', 'unexpected error; it was logged and is safe to retry')
-  const { code, message, path, retryAfterMs, window } = error
+  const { code, message, path, rule, retryAfterMs, window } = error
   return {
     status: ERRORS[code].status,
     code,
-    body: { error: { code, message, ...given({ path }) } },
+    body: { error: { code, message, ...given({ path, rule: rule?.name, limit: rule?.limit }) } },
     // RFC 9110 §10.2.3: whole seconds, rounded up so that waiting exactly that long suffices.
     headers: {
       ...(retryAfterMs === undefined

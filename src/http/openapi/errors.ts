@@ -1,7 +1,7 @@
 /** Error codes in the OpenAPI description: when each occurs, and an example. */
 import { given } from '../../core/given.js'
 import Type from 'typebox'
-import { ERRORS, type ErrorCode } from '../../core/errors.js'
+import { ERRORS, VALUE_RULES, type ErrorCode } from '../../core/errors.js'
 
 export const ErrorSchema = Type.Object(
   {
@@ -11,6 +11,12 @@ export const ErrorSchema = Type.Object(
       }),
       message: Type.String({ description: 'Human-readable explanation of the problem and how to fix it.' }),
       path: Type.Optional(Type.String({ description: 'The invalid field, e.g. `to.3`.' })),
+      rule: Type.Optional(
+        Type.String({
+          description: `What the field breaks, where its schema says it; one of: ${VALUE_RULES.join(', ')}. New rules may be added.`,
+        }),
+      ),
+      limit: Type.Optional(Type.Number({ description: 'Of `rule`, e.g. the most characters.' })),
     }),
   },
   { title: 'Error' },

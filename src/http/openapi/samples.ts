@@ -357,6 +357,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   Health: {
     status: 'ok',
     ready: true,
+    captures_mail: false,
     reasons: [],
     set_aside_events: 0,
     disabled_webhooks: 0,

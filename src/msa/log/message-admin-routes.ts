@@ -52,12 +52,18 @@ export interface MessageAdminParts extends AuthenticationParts, MessageWaitsPart
 
 const CHAPTER = 'Messages'
 
+const IsCaptured = Type.Boolean({
+  description:
+    'Kept in the local inbox instead of sent (`mta.capture`), although `status` says that it was delivered.',
+})
+
 const FoundMessageSchema = Type.Object(
   {
     message_id: Id(),
     workspace_id: Type.String({ description: "Of a sandbox's message, the id of the sandbox." }),
     status: MessageStatusEnum,
     delivery_state: DeliveryStateOrNull,
+    is_captured: IsCaptured,
     reason: orNull(SkipReasonEnum),
     from: Type.String(),
     to: Type.String(),
@@ -109,6 +115,7 @@ const SearchQuery = Type.Object(
 const DetailSchema = Type.Object(
   {
     ...MessageSchema.properties,
+    is_captured: IsCaptured,
     workspace_id: Type.String(),
     envelope_sender: Type.String(),
     key_id: TextOrNull({ description: 'API key that submitted it.' }),
@@ -192,6 +199,9 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
           return {
             shown: {
               ...shown,
+              is_captured: shown.trace.some(
+                ({ outcome, hosts }) => outcome === 'delivered' && hosts.length === 0,
+              ),
               workspace_id: message.workspaceId,
               envelope_sender: returnPath(id, message.recipient),
               key_id: content?.submittedBy?.keyId ?? null,
@@ -362,6 +372,7 @@ async function toFound(db: Queries, messages: readonly FoundMessage[]): Promise<
     workspace_id: found.workspaceId,
     status: found.status,
     delivery_state: found.deliveryState,
+    is_captured: found.isCaptured,
     reason: found.reason,
     from: found.from,
     to: found.recipient,

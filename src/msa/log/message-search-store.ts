@@ -11,6 +11,7 @@ import { dialectOf, type Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
 import type { SubmittedBy } from '../../messages/mail-log.js'
+import { isCapturedMessage } from '../../messages/attempt-store.js'
 import type { MessageStatus } from '../../messages/message-status.js'
 import {
   isSpelled,
@@ -104,22 +105,29 @@ export async function searchMessages(
   return { messages: found, end }
 }
 
+/** What the message's own row does not say. */
+export interface FoundState {
+  readonly deliveryState: DeliveryState | null
+  readonly isCaptured: boolean
+}
+
 /** Status and place in the queue of messages found before, of the same moment; those deleted since are left out. */
 export async function withDeliveryStates(
   db: Queries,
   found: readonly FoundMessage[],
-): Promise<(FoundMessage & { readonly deliveryState: DeliveryState | null })[]> {
-  const states = new Map<string, Pick<LoggedMessage, 'status' | 'reason' | 'deliveryState'>>()
+): Promise<(FoundMessage & FoundState)[]> {
+  const states = new Map<string, Pick<LoggedMessage, 'status' | 'reason'> & FoundState>()
   for (const list of inLists(found.map(({ id }) => id))) {
     const rows = await db
       .selectFrom('messages')
       .leftJoin('queue', join =>
         join.onRef('queue.message_id', '=', 'messages.id').on('messages.status', '=', 'sent'),
       )
-      .select(['messages.id', 'messages.status', 'messages.reason', deliveryState.as('deliveryState')])
+      .select(['messages.id', 'messages.status', 'messages.reason'])
+      .select([deliveryState.as('deliveryState'), isCapturedMessage.as('captured')])
       .where('messages.id', 'in', list)
       .execute()
-    for (const { id, ...state } of rows) states.set(id, state)
+    for (const { id, captured, ...state } of rows) states.set(id, { ...state, isCaptured: captured === 1 })
   }
   return found.flatMap(one => {
     const state = states.get(one.id)

@@ -128,8 +128,11 @@ t.test('public pages learn whether OpenID Connect is offered', async t => {
     status: 200,
     body: { data: { password: true, passkey: true, oidc: { name: 'Example SSO' } } },
   })
+  const ann = browser()
+  await ann.signIn()
+  t.match(await ann.get('/session/methods'), { body: { data: { signed_in: true } } })
   const without = new WalkingBrowser((await openTestAppliance(t)).baseUrl)
-  t.match(await without.get('/session/methods'), { body: { data: { oidc: null } } })
+  t.match(await without.get('/session/methods'), { body: { data: { oidc: null, signed_in: false } } })
   for (const path of ['/session/oidc/start', '/session/oidc/callback?state=x&code=y'])
     t.match(await without.get(path), { status: 404, body: { error: { code: 'not_found' } } })
 })

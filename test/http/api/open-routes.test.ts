@@ -41,7 +41,7 @@ t.test('strangers learn from health whether mail is accepted, and nothing else',
     ])
       t.same(await ask(headers, path), short, JSON.stringify(headers))
   const forwarded = { 'X-Forwarded-For': '198.51.100.7' }
-  const details = { version: String, node: { name: 'mx.postroad.test' }, reasons: [] }
+  const details = { version: String, node: { name: 'mx.postroad.test' }, captures_mail: true, reasons: [] }
   t.match(await ask({}), details, 'a program of this machine')
   t.match(await ask({ ...forwarded, Authorization: `Bearer ${metricsToken}` }), details)
   const operator = await tokenWith(postroad, 'viewer')

@@ -190,7 +190,7 @@ export function faultOf(operation: Operation, { status, headers, text }: Answer)
 
 function faultOfError(json: unknown, described: object): string | undefined {
   const { error, ...others } = (json ?? {}) as { error?: Record<string, unknown> }
-  const { code, message, path, ...more } = error ?? {}
+  const { code, message, path, rule, limit, ...more } = error ?? {}
   if (Object.keys(others).length + Object.keys(more).length > 0) return 'answers an error with other fields'
   if (typeof code !== 'string' || typeof message !== 'string' || message === '')
     return 'answers an error without code or message'

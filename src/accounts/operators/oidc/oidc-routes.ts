@@ -40,6 +40,9 @@ const SignInMethods = Type.Object(
     oidc: orNull(Type.Object({ name: Type.String({ description: 'Label of the button.' }) }), {
       description: 'OpenID Connect, with `GET /session/oidc/start`; null if it is not configured.',
     }),
+    signed_in: Type.Boolean({
+      description: 'Whether the request has a session, or another valid credential.',
+    }),
   },
   { title: 'SignInMethods' },
 )
@@ -86,7 +89,14 @@ export function oidcRoutes(parts: OidcRouteParts, settings: OidcSettings): Route
       operationId: 'getSignInMethods',
       summary: 'Get the ways to sign in.',
       response: SignInMethods,
-      handle: async () => ({ password: true, passkey: true, oidc: oidc ? { name: settings.name } : null }),
+      // Nobody but who has a session is known.
+      knows: () => false,
+      handle: async ({ isKnown = false }) => ({
+        password: true,
+        passkey: true,
+        oidc: oidc ? { name: settings.name } : null,
+        signed_in: isKnown,
+      }),
     }),
     openRoute({
       ...redirect,
