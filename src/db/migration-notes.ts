@@ -65,4 +65,5 @@ export const MIGRATION_NOTES: Readonly<Record<string, MigrationNote>> = {
     does: 'Adds to workspaces whether their setup checklist was dismissed.',
     touches: [],
   },
+  '0012-preheaders': { does: 'Adds preheaders to campaigns and feeds.', touches: [] },
 }

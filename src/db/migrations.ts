@@ -12,6 +12,7 @@ import { up as attributes } from './migrations/0008-attributes.js'
 import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
 import { up as publishedNames } from './migrations/0010-published-names.js'
 import { up as setupDismissed } from './migrations/0011-setup-dismissed.js'
+import { up as preheaders } from './migrations/0012-preheaders.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -33,4 +34,5 @@ export const MIGRATIONS: Migrations = {
   '0009-campaign-waits': campaignWaits,
   '0010-published-names': publishedNames,
   '0011-setup-dismissed': setupDismissed,
+  '0012-preheaders': preheaders,
 }

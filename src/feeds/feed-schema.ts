@@ -319,6 +319,7 @@ export const FEED_EXAMPLE_ANSWER: ShownFeed = {
   from_email: null,
   from_name: null,
   reply_to: null,
+  preheader: null,
   track_opens: null,
   track_clicks: null,
   rate_per_hour: null,

@@ -250,11 +250,12 @@ async function sent(
 }
 
 function letterFieldsOf(feed: Feed) {
-  const { subject, templateId, listId, segmentId, fromEmail, fromName, replyTo } = feed
+  const { subject, templateId, listId, segmentId, fromEmail, fromName, replyTo, preheader } = feed
   const { trackOpens, trackClicks, ratePerHour, sendWindow } = feed
   const sender = { fromEmail, fromName, replyTo }
   return {
     subject,
+    preheader,
     templateId,
     listId,
     segmentId,

@@ -411,7 +411,8 @@ create table campaigns (
   complaints integer not null default 0,
   unsubscribes integer not null default 0,
   waiting_since bigint,
-  waiting_announced text
+  waiting_announced text,
+  preheader text
 );
 
 create table captured_mails (
@@ -702,7 +703,8 @@ create table feeds (
   etag text,
   last_modified text,
   newest_sent_at bigint,
-  ids_only_until bigint
+  ids_only_until bigint,
+  preheader text
 );
 
 create table form_counts (

@@ -506,7 +506,7 @@ CREATE TABLE campaigns (
     bounces integer default 0 not null,
     complaints integer default 0 not null,
     unsubscribes integer default 0 not null
-  , waiting_since bigint, waiting_announced text);
+  , waiting_since bigint, waiting_announced text, preheader text);
 
 CREATE TABLE captured_mails (
     seq integer primary key autoincrement,
@@ -857,7 +857,7 @@ CREATE TABLE feeds (
     last_error text,
     etag text,
     last_modified text
-  , newest_sent_at bigint, ids_only_until bigint);
+  , newest_sent_at bigint, ids_only_until bigint, preheader text);
 
 CREATE TABLE form_counts (
     form_id text not null,

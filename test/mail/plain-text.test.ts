@@ -70,6 +70,21 @@ t.test('styles, scripts, comments and the title are not text', async t => {
   t.equal(plainTextOf(html), 'Text')
 })
 
+t.test('what is not drawn is not text, with all that is in it, and what follows is', async t => {
+  const preheader =
+    '<div style="color:#fff;DISPLAY: none;max-height:0">In lists <b>only</b><br>&#847;&zwnj;&nbsp;</div>'
+  t.equal(plainTextOf(`<body>${preheader}<p>Hello</p><p>Bye</p></body>`), 'Hello\n\nBye')
+  t.equal(
+    plainTextOf(
+      '<p hidden>a <a href="https://x.example/">b</a></p><a href="https://x.example/"><i hidden>c</i>d</a>',
+    ),
+    'd <https://x.example/>',
+  )
+  t.equal(plainTextOf('<ul style="display:none"><li>a<ul><li>b</ul></ul><ul><li>c</ul>'), '* c')
+  t.equal(plainTextOf('<div style="display:none"><body><p>Hello'), 'Hello', 'the body is')
+  t.equal(plainTextOf('<p style="display:block">a</p><p style="x-display:none">b'), 'a\n\nb')
+})
+
 t.test('long lines are not wrapped, entities are characters, NBSP stays', async t => {
   t.equal(plainTextOf(`<p>${'word '.repeat(50)}</p>`), 'word '.repeat(50).trim())
   t.equal(plainTextOf('<p>fish &amp; chips &lt;3 &euro;5&nbsp;now</p>'), 'fish & chips <3 €5\u00a0now')

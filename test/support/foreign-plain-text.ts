@@ -41,6 +41,10 @@ export const foreignPlainText: (html: string) => string = compile({
   formatters: { bullets: listFormat(() => '*'), numbers: listFormat(item => `${item}.`), link: linkFormat },
   selectors: [
     { selector: 'img', format: 'skip' },
+    ...['[hidden]', '[style*="display:none"]', '[style*="display: none"]'].map(selector => ({
+      selector,
+      format: 'skip',
+    })),
     { selector: 'a', format: 'link' },
     { selector: 'ul', format: 'bullets' },
     { selector: 'ol', format: 'numbers' },

@@ -66,6 +66,7 @@ export interface MailingRow {
   from_email: string | null
   from_name: string | null
   reply_to: string | null
+  preheader: string | null
   track_opens: Flag | null
   track_clicks: Flag | null
   rate_per_hour: number | null
@@ -158,6 +159,7 @@ export function mailingToRow(fields: Mailing): MailingRow {
     from_email: fields.fromEmail,
     from_name: fields.fromName,
     reply_to: fields.replyTo,
+    preheader: fields.preheader,
     track_opens: fields.trackOpens === null ? null : flag(fields.trackOpens),
     track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
     rate_per_hour: fields.ratePerHour,
@@ -350,6 +352,7 @@ export function mailingFromRow(row: MailingRow): Mailing {
     fromEmail: row.from_email,
     fromName: row.from_name,
     replyTo: row.reply_to,
+    preheader: row.preheader,
     trackOpens: row.track_opens === null ? null : row.track_opens === 1,
     trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
     ratePerHour: row.rate_per_hour,

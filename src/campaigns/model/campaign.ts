@@ -8,6 +8,8 @@ import type { SendWindow } from './send-window.js'
 export interface Mailing {
   readonly name: string
   readonly subject: string
+  /** Shown beside the subject in lists of mail; null: the mail's first words are. */
+  readonly preheader: string | null
   readonly templateId: string
   /** The audience: exactly one of list, segment and (for a campaign) resend is set. */
   readonly listId: string | null

@@ -116,6 +116,7 @@ export const NOTHING_SAID = {
   fromEmail: null,
   fromName: null,
   replyTo: null,
+  preheader: null,
   trackOpens: null,
   trackClicks: null,
   ratePerHour: null,

@@ -7,6 +7,7 @@
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { MergeText } from '../../content/merge/merge-text.js'
+import { withPreheader } from '../../content/preheader.js'
 import { prepareContent } from '../../content/preparation/prepare-content.js'
 import type { MergeData, Merging } from '../../content/rendering/merging.js'
 import { findAskedTemplate } from '../../content/templates/asked-template.js'
@@ -30,7 +31,7 @@ export interface Letter {
 
 export type LetterFields = Pick<
   CampaignFields,
-  'subject' | 'templateId' | 'fromEmail' | 'fromName' | 'replyTo' | 'trackOpens' | 'trackClicks'
+  'subject' | 'preheader' | 'templateId' | 'fromEmail' | 'fromName' | 'replyTo' | 'trackOpens' | 'trackClicks'
 >
 
 /**
@@ -45,7 +46,7 @@ export async function makeLetter(
   campaign: LetterFields,
   data?: MergeData,
 ): Promise<Letter> {
-  const { subject, templateId, fromEmail, fromName, replyTo } = campaign
+  const { subject, preheader, templateId, fromEmail, fromName, replyTo } = campaign
   const asked = given({
     from_email: fromEmail ?? undefined,
     from_name: fromName ?? undefined,
@@ -61,6 +62,9 @@ export async function makeLetter(
   } = await prepareContent(workspace, {
     subject: new MergeText(subject, 'subject'),
     template,
+    ...(preheader === null || !template
+      ? {}
+      : { html: new MergeText(withPreheader(template.html.source, preheader), 'html') }),
     data,
     trackOpens: campaign.trackOpens ?? undefined,
     trackClicks: campaign.trackClicks ?? undefined,

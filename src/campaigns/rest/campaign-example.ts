@@ -19,6 +19,7 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   from_email: null,
   from_name: null,
   reply_to: null,
+  preheader: 'Coats and boots, 20 % off until Sunday.',
   track_opens: null,
   track_clicks: null,
   rate_per_hour: null,

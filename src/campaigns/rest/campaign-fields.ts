@@ -32,6 +32,7 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
     fromEmail: from_email,
     fromName: from_name,
     replyTo: reply_to,
+    preheader: body.preheader === undefined ? undefined : readPreheader(body.preheader),
     trackOpens: body.track_opens,
     trackClicks: body.track_clicks,
     ratePerHour: body.rate_per_hour,
@@ -48,6 +49,14 @@ function meant({ list_id: list, segment_id: segment }: CampaignChangesBody) {
   const others = { listId: null, segmentId: null, resendOf: null, resendTo: null }
   if (list !== undefined) return { ...others, listId: list.toLowerCase() }
   return segment === undefined ? {} : { ...others, segmentId: segment.toLowerCase() }
+}
+
+/** One line; null and an empty one mean none. @throws AppError validation_error */
+function readPreheader(given: string | null): string | null {
+  const preheader = (given ?? '').replace(/\s+/g, ' ').trim()
+  if (preheader === '') return null
+  validText(preheader, 'html', 'preheader')
+  return preheader
 }
 
 function readWindow(window: NonNullable<CampaignChangesBody['send_window']> | null): SendWindow | null {

@@ -72,6 +72,12 @@ export const manner = {
     Type.String({ maxLength: 100, description: 'Default: the name in from_email, else the workspace’s.' }),
   ),
   reply_to: orCleared(Type.String({ ...address, description: 'ASCII before the @.' })),
+  preheader: orCleared(
+    Type.String({
+      maxLength: 500,
+      description: `Text that mail clients show beside the subject in their lists, hidden in the mail itself. Default: its first words. ${TAGS}`,
+    }),
+  ),
   track_opens: orCleared(Type.Boolean({ description: 'Default: the workspace’s setting when it is sent.' })),
   track_clicks: orCleared(Type.Boolean({ description: 'Default: the workspace’s setting when it is sent.' })),
   rate_per_hour: orCleared(
@@ -89,6 +95,7 @@ export const shownManner = {
   from_email: TextOrNull(),
   from_name: TextOrNull(),
   reply_to: TextOrNull(),
+  preheader: TextOrNull(),
   track_opens: orNull(Type.Boolean()),
   track_clicks: orNull(Type.Boolean()),
   rate_per_hour: IntegerOrNull(),
@@ -100,6 +107,7 @@ export function mannerToApi(letter: Mailing) {
     from_email: letter.fromEmail,
     from_name: letter.fromName,
     reply_to: letter.replyTo,
+    preheader: letter.preheader,
     track_opens: letter.trackOpens,
     track_clicks: letter.trackClicks,
     rate_per_hour: letter.ratePerHour,

@@ -289,4 +289,8 @@ bbf903159efc 0854e681caa8 table webhook_attempts
   '0011-setup-dismissed': `
 5b70a3713aad 0fa1e7d3477f table workspaces
 `,
+  '0012-preheaders': `
+8c955059e73c 794d61f60074 table campaigns
+2f55b90ff214 bb27c0184417 table feeds
+`,
 }

@@ -42,6 +42,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
   domain: 'example.com',
   name: 'Shop',
   from_name: 'Shop',
+  preheader: 'Coats and boots, until Sunday.',
   company_name: 'Shop Ltd',
   currency: 'EUR',
   product_id: 'jug-1',

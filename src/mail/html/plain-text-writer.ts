@@ -3,7 +3,8 @@
  * as lines, no images. Used by `mail/compose/plain-text.ts`. Pure.
  *
  * Each block asks for a number of line breaks before and after it; between two blocks the larger number counts. Breaks are written when
- * text follows. If there is a `body`, only its content is text.
+ * text follows. If there is a `body`, only its content is text. What an element's own style or `hidden` keeps from being drawn is left out, as
+ * preheaders are.
  * Never throws; linear in the length of the HTML, and so is the text.
  */
 import { HtmlTree } from './html-tree.js'
@@ -44,6 +45,9 @@ const LINES = tagsOf(
 const CELLS = tagsOf('td', 'th')
 const UNSEEN = tagsOf('script', 'style', 'title', 'iframe', 'noembed', 'noframes')
 const LISTS = tagsOf('ul', 'ol')
+
+/** Of a `style` attribute. */
+const NOT_DRAWN = /(?:^|;)\s*display\s*:\s*none/i
 
 /** Roles of open elements in the text. */
 const INLINE = 0
@@ -95,6 +99,8 @@ export class PlainTextWriter extends HtmlTree {
   /** Open `body` elements. */
   private bodies = 0
   private hadBody = false
+  /** Open elements up to and with the outermost that is not drawn; 0: all are. */
+  private undrawnFrom = 0
 
   text(from: number, to: number): void {
     const { open } = this
@@ -113,12 +119,14 @@ export class PlainTextWriter extends HtmlTree {
 
   protected opens(tag: NameId, place: MarkupPlace | undefined): void {
     if (tag === TAG.body && this.bodies++ === 0) this.beginBody()
-    if (this.links.length > 0 && this.open.at(-2) === TAG.a) this.mixLink()
+    if (this.undrawnFrom === 0 && place && this.isUndrawn(place)) this.undrawnFrom = this.open.length
+    if (this.links.length > 0 && this.open.at(-2) === TAG.a && this.undrawnFrom === 0) this.mixLink()
     const role = this.isCounted ? this.roleOf(tag) : INLINE
     this.roles.push(role)
     if (role !== INLINE) this.begin(role, tag, place)
     else if (this.isCounted) this.opensInline(tag)
-    if (this.open.length === MAX_DEPTH + 1 && (this.bodies > 0 || !this.hadBody)) this.put('...')
+    if (this.open.length === MAX_DEPTH + 1 && this.undrawnFrom === 0 && (this.bodies > 0 || !this.hadBody))
+      this.put('...')
   }
 
   protected closes(tag: NameId): void {
@@ -132,10 +140,18 @@ export class PlainTextWriter extends HtmlTree {
       this.endBlock(this.items.length > 0 ? 1 : 2)
     }
     if (tag === TAG.body) this.bodies -= 1
+    if (this.open.length < this.undrawnFrom) this.undrawnFrom = 0
   }
 
   private get isCounted(): boolean {
-    return this.open.length <= MAX_DEPTH && (this.bodies > 0 || !this.hadBody)
+    return this.undrawnFrom === 0 && this.open.length <= MAX_DEPTH && (this.bodies > 0 || !this.hadBody)
+  }
+
+  private isUndrawn(place: MarkupPlace): boolean {
+    return (
+      place.has(ATTRIBUTE.hidden) ||
+      (place.has(ATTRIBUTE.style) && NOT_DRAWN.test(place.valueIn(this.html, ATTRIBUTE.style)))
+    )
   }
 
   /** Text outside of the body does not count. */
@@ -148,6 +164,7 @@ export class PlainTextWriter extends HtmlTree {
     this.roles.fill(INLINE)
     this.links.length = 0
     this.items.length = 0
+    this.undrawnFrom = 0
     this.isLineEmpty = true
     this.isSpaceDue = false
   }

@@ -61,6 +61,7 @@ t.test('a campaign that was opened and saved is as it was', t => {
     from_email: null,
     from_name: null,
     reply_to: null,
+    preheader: null,
     rate_per_hour: null,
     send_time: 'at_once',
     send_window: null,

@@ -26,6 +26,8 @@ export const campaigns: typeof texts = {
     nameHint: 'Empfänger sehen ihn nie.',
     subject: 'Betreff',
     subjectHint: 'Platzhalter wie {{first_name|there}} werden ausgefüllt.',
+    preheader: 'Vorschautext',
+    preheaderHint: 'Steht in Listen neben dem Betreff. Leer: die ersten Worte der Mail.',
     template: 'Vorlage',
     noTemplates: 'Legen Sie zuerst eine Vorlage an.',
     audience: 'Liste oder Segment',

@@ -25,6 +25,8 @@ export const campaigns = {
     nameHint: 'Recipients never see it.',
     subject: 'Subject',
     subjectHint: 'Merge tags such as {{first_name|there}} are filled in.',
+    preheader: 'Preheader',
+    preheaderHint: 'Shown beside the subject in lists of mail. Empty: the first words of the mail.',
     template: 'Template',
     noTemplates: 'Create a template first.',
     audience: 'List or segment',

@@ -26,6 +26,9 @@ export const campaigns: typeof texts = {
     nameHint: 'Los destinatarios no lo ven nunca.',
     subject: 'Asunto',
     subjectHint: 'Los campos como {{first_name|there}} se rellenan.',
+    preheader: 'Texto de vista previa',
+    preheaderHint:
+      'Se muestra junto al asunto en las listas de correo. Vacío: las primeras palabras del mensaje.',
     template: 'Plantilla',
     noTemplates: 'Cree antes una plantilla.',
     audience: 'Lista o segmento',

@@ -26,6 +26,9 @@ export const campaigns: typeof texts = {
     nameHint: 'Les destinataires ne le voient jamais.',
     subject: 'Objet',
     subjectHint: 'Les champs comme {{first_name|there}} sont remplis.',
+    preheader: 'Texte d’aperçu',
+    preheaderHint:
+      'Affiché à côté de l’objet dans les listes de courrier. Vide : les premiers mots du message.',
     template: 'Modèle',
     noTemplates: 'Créez d’abord un modèle.',
     audience: 'Liste ou segment',

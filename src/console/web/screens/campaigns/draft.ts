@@ -7,6 +7,7 @@ import { windowDraftOf, windowOf, type WindowDraft } from './send-window'
 export interface Draft {
   readonly name: string
   readonly subject: string
+  readonly preheader: string
   readonly templateId: string
   /** `list ID` or `segment ID`; empty for a resend, whose audience is fixed. */
   readonly audience: string
@@ -27,6 +28,7 @@ export function draftOf(campaign: Campaign): Draft {
   return {
     name: campaign.name,
     subject: campaign.subject,
+    preheader: campaign.preheader ?? '',
     templateId: campaign.template_id,
     audience: listId !== null ? `list ${listId}` : segmentId !== null ? `segment ${segmentId}` : '',
     fromEmail: campaign.from_email ?? '',
@@ -46,6 +48,7 @@ export function changesOf(draft: Draft): components['schemas']['CampaignChanges'
   return {
     name: draft.name.trim(),
     subject: draft.subject.trim(),
+    preheader: draft.preheader.trim() || null,
     template_id: draft.templateId,
     ...(kind === 'list' ? { list_id: id } : kind === 'segment' ? { segment_id: id } : {}),
     from_email: draft.fromEmail.trim() || null,
