@@ -16,6 +16,7 @@ import {
   shownManner,
   Subject,
 } from '../campaigns/rest/campaign-schema.js'
+import { NO_MANNER } from '../campaigns/rest/campaign-example.js'
 import { readFields } from '../campaigns/rest/campaign-fields.js'
 import { CLOCK_TIME } from '../campaigns/model/send-window.js'
 import {
@@ -316,14 +317,7 @@ export const FEED_EXAMPLE_ANSWER: ShownFeed = {
   timezone: null,
   max_items: DEFAULT_ITEMS,
   enabled: true,
-  from_email: null,
-  from_name: null,
-  reply_to: null,
-  preheader: null,
-  track_opens: null,
-  track_clicks: null,
-  rate_per_hour: null,
-  send_window: null,
+  ...NO_MANNER,
   is_sandbox: false,
   next_run_at: '2026-01-12T09:00:00.000Z',
   failures: 0,

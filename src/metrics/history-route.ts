@@ -27,7 +27,7 @@ import {
   type Day,
   type MidnightShift,
 } from '../world/time/zone-days.js'
-import { LIVE_CHAPTER } from './live.js'
+import { LIVE_CHAPTER, ofWorkspace, requireWorkspace } from './live.js'
 
 export interface HistoryParts {
   readonly database: Pick<Database, 'reader' | 'slowReader'>
@@ -95,13 +95,7 @@ export function historyRoute({ database, clock, hasWorkspace }: HistoryParts): R
               'IANA time zone of the days, with `span=day`; default UTC. To the hour, and from the upgrade on that introduced it; earlier days are UTC days.',
           }),
         ),
-        workspace_id: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 64,
-            description: "Only mail of this workspace; default: all mail, with the appliance's own.",
-          }),
-        ),
+        ...ofWorkspace,
       },
       { additionalProperties: false },
     ),
@@ -109,8 +103,7 @@ export function historyRoute({ database, clock, hasWorkspace }: HistoryParts): R
     errors: ['not_found'],
     async handle({ query: { span = 'minute', timezone = 'UTC' }, workspaceId }) {
       const { reader } = database
-      if (workspaceId !== undefined && !(await hasWorkspace(reader, workspaceId)))
-        throw new AppError('not_found', `no workspace ${workspaceId}`, { path: 'workspace_id' })
+      await requireWorkspace(hasWorkspace, reader, workspaceId)
       if (!isTimezone(timezone))
         throw new AppError(
           'validation_error',

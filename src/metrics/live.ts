@@ -225,6 +225,27 @@ export function liveRoute(readFigures: () => Promise<LiveView>): Route {
   })
 }
 
+/** Query of figures of all mail, or of one workspace's. */
+export const ofWorkspace = {
+  workspace_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: "Only mail of this workspace; default: all mail, with the appliance's own.",
+    }),
+  ),
+}
+
+/** @throws AppError not_found */
+export async function requireWorkspace(
+  hasWorkspace: LiveParts['hasWorkspace'],
+  db: Queries,
+  id: string | undefined,
+): Promise<void> {
+  if (id !== undefined && !(await hasWorkspace(db, id)))
+    throw new AppError('not_found', `no workspace ${id}`, { path: 'workspace_id' })
+}
+
 export function balanceRoute({ database, hasWorkspace }: LiveParts): Route {
   return adminRoute({
     method: 'GET',
@@ -233,23 +254,11 @@ export function balanceRoute({ database, hasWorkspace }: LiveParts): Route {
     operationId: 'getMailBalance',
     chapter: LIVE_CHAPTER,
     summary: 'Account for all accepted mail.',
-    query: Type.Object(
-      {
-        workspace_id: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 64,
-            description: "Only mail of this workspace; default: all mail, with the appliance's own.",
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: Type.Object(ofWorkspace, { additionalProperties: false }),
     response: BalanceSchema,
     errors: ['not_found'],
     async handle({ workspaceId }) {
-      if (workspaceId !== undefined && !(await hasWorkspace(database.slowReader, workspaceId)))
-        throw new AppError('not_found', `no workspace ${workspaceId}`, { path: 'workspace_id' })
+      await requireWorkspace(hasWorkspace, database.slowReader, workspaceId)
       return balanceToApi(await readMailBalance(database.slowReader, workspaceId))
     },
   })

@@ -3,6 +3,7 @@
  *
  * Email addresses are stored in lower case and unique. TOTP secrets are sealed; passwords and recovery codes are stored as hashes.
  */
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { statement } from '../../db/statement.js'
 import { isSealed, type SecretBox } from '../secret-box.js'
@@ -168,12 +169,14 @@ export async function updateOperator(db: Queries, id: string, changes: OperatorC
   await db
     .updateTable('operators')
     .set({
-      ...(name === undefined ? {} : { name }),
-      ...(passwordHash === undefined ? {} : { password_hash: passwordHash }),
-      ...(totpSecret === undefined ? {} : { totp_secret: totpSecret }),
-      ...(totpStep === undefined ? {} : { totp_step: totpStep }),
-      ...(lastSignInAt === undefined ? {} : { last_sign_in_at: lastSignInAt }),
-      ...(provedAt === undefined ? {} : { proved_at: provedAt }),
+      ...given({
+        name,
+        password_hash: passwordHash,
+        totp_secret: totpSecret,
+        totp_step: totpStep,
+        last_sign_in_at: lastSignInAt,
+        proved_at: provedAt,
+      }),
     })
     .where('id', '=', id)
     .execute()

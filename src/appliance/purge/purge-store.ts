@@ -10,7 +10,6 @@ import { contactsOf } from '../../audience/audience-store.js'
 import { deleteContactRows } from '../../audience/contacts/contact-store.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
-import type { Tables } from '../../db/tables.js'
 import { TotalsChange } from '../../messages/mail-totals-store.js'
 import { deletePartsOf } from '../../messages/retention-store.js'
 import type { ChildTable, OwnTable } from './owned-tables.js'
@@ -91,35 +90,44 @@ export interface Scanned<ScanKey> {
 /** A key before the first row, of whatever type. */
 export type ScanKey = string | number
 
-/** Rows in key order. @param after key of the last row seen */
-async function look<Row>(
-  db: Queries,
-  table: keyof Tables,
-  key: string,
-  columns: readonly string[],
-  after: ScanKey | undefined,
-  limit: number,
-): Promise<readonly (Row & { readonly place: ScanKey })[]> {
-  const { rows } = await sql<Row & { place: ScanKey }>`
-    select ${sql.ref(key)} as place, ${sql.join(columns.map(column => sql.ref(column)))} from ${sql.table(table)}
-    ${after === undefined ? sql`` : sql`where ${sql.ref(key)} > ${after}`}
-    order by ${sql.ref(key)} limit ${limit}`.execute(db)
-  return rows
+interface Found {
+  /** Keys of the rows that belong to the owner. */
+  readonly places: readonly ScanKey[]
+  readonly next: ScanKey | undefined
 }
 
-/** Deletes rows of a table without an index by workspace. @param after key of the last row examined */
-export async function deleteScanned(
+/** Examines rows in key order. @param after key of the last row examined */
+async function findTheirs(
   db: Queries,
   { table, key: [key = 'id'], owner = 'workspace_id' }: OwnTable,
   ids: OwnerIds,
   after: ScanKey | undefined,
   limit: number,
+): Promise<Found> {
+  const { rows } = await sql<{ place: ScanKey; owner: string | null }>`
+    select ${sql.ref(key)} as place, ${sql.ref(owner)} as owner from ${sql.table(table)}
+    ${after === undefined ? sql`` : sql`where ${sql.ref(key)} > ${after}`}
+    order by ${sql.ref(key)} limit ${limit}`.execute(db)
+  const theirs = rows.filter(row => row.owner !== null && ids.includes(row.owner))
+  return { places: theirs.map(({ place }) => place), next: rows.at(-1)?.place }
+}
+
+/** Deletes rows of a table without an index by workspace. @param after key of the last row examined */
+export async function deleteScanned(
+  db: Queries,
+  owned: OwnTable,
+  ids: OwnerIds,
+  after: ScanKey | undefined,
+  limit: number,
 ): Promise<Scanned<ScanKey>> {
-  const rows = await look<Record<string, unknown>>(db, table, key, [owner], after, limit)
-  const theirs = rows.filter(row => ids.includes(String(row[owner]))).map(({ place }) => place)
-  if (theirs.length > 0)
-    await sql`delete from ${sql.table(table)} where ${sql.ref(key)} in (${sql.join(theirs)})`.execute(db)
-  return { removed: theirs.length, next: rows.at(-1)?.place }
+  const {
+    table,
+    key: [key = 'id'],
+  } = owned
+  const { places, next } = await findTheirs(db, owned, ids, after, limit)
+  if (places.length > 0)
+    await sql`delete from ${sql.table(table)} where ${sql.ref(key)} in (${sql.join(places)})`.execute(db)
+  return { removed: places.length, next }
 }
 
 /** Also deletes their set-aside entries. */
@@ -129,20 +137,13 @@ export async function deleteEvents(
   after: ScanKey | undefined,
   limit: number,
 ): Promise<Scanned<ScanKey>> {
-  const rows = await look<{ workspace_id: string | null }>(
-    db,
-    'events',
-    'seq',
-    ['workspace_id'],
-    after,
-    limit,
-  )
-  const theirs = rows.filter(row => ids.includes(row.workspace_id ?? '')).map(({ place }) => Number(place))
+  const { places, next } = await findTheirs(db, { table: 'events', key: ['seq'] }, ids, after, limit)
+  const theirs = places.map(Number)
   if (theirs.length > 0) {
     await db.deleteFrom('set_aside_events').where('seq', 'in', theirs).execute()
     await db.deleteFrom('events').where('seq', 'in', theirs).execute()
   }
-  return { removed: theirs.length, next: rows.at(-1)?.place }
+  return { removed: theirs.length, next }
 }
 
 /** Copies in the local inbox, deleted while their messages still exist. */
@@ -202,15 +203,8 @@ export async function deleteContents(
   after: ScanKey | undefined,
   limit: number,
 ): Promise<Scanned<ScanKey>> {
-  const rows = await look<{ workspace_id: string | null }>(
-    db,
-    'message_contents',
-    'id',
-    ['workspace_id'],
-    after,
-    limit,
-  )
-  const theirs = rows.filter(row => ids.includes(row.workspace_id ?? '')).map(({ place }) => String(place))
+  const { places, next } = await findTheirs(db, { table: 'message_contents', key: ['id'] }, ids, after, limit)
+  const theirs = places.map(String)
   let [parts, removed, last] = [PARTS_AT_ONCE, 0, after]
   for (const id of theirs.length === 0 ? [] : await unused(db, theirs)) {
     parts -= await deletePartsOf(db, id, parts)
@@ -219,7 +213,7 @@ export async function deleteContents(
     await db.deleteFrom('message_contents').where('id', '=', id).execute()
     ;[removed, last] = [removed + 1, id]
   }
-  return { removed, next: rows.at(-1)?.place }
+  return { removed, next }
 }
 
 /** In id order. */

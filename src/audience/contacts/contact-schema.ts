@@ -1,5 +1,6 @@
 /** Request and response schemas of contacts. */
 import Type, { type Static } from 'typebox'
+import { given } from '../../core/given.js'
 import { readName } from '../../core/names.js'
 import { Address, Id, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { MAX_CONTACTS } from '../audience-parts.js'
@@ -120,10 +121,7 @@ export function readContactPatch(body: Static<typeof ContactChangesBody>): Conta
   if (attributes) checkAttributes(attributes)
   return {
     ...(email === undefined ? {} : { email: checkEmail(email) }),
-    ...(firstName === undefined ? {} : { firstName }),
-    ...(lastName === undefined ? {} : { lastName }),
-    ...(attributes === undefined ? {} : { attributes: attributes }),
-    ...(subscribed === undefined ? {} : { subscribed }),
+    ...given({ firstName, lastName, attributes, subscribed }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Bodies and answers of the form routes, and the checks that a schema cannot express. */
 import Type, { type Static } from 'typebox'
+import { given } from '../../core/given.js'
 import { readName } from '../../core/names.js'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -128,9 +129,7 @@ export function readFormContent(body: Said): Partial<FormContent> {
   const description = checkText('description', body.description)
   return {
     ...(name === undefined ? {} : { name: readName(name) }),
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    ...(listIds === undefined ? {} : { listIds }),
+    ...given({ title, description, listIds }),
     ...(fields === undefined ? {} : { fields: readFields(fields) }),
     ...(redirectUrl === undefined ? {} : { redirectUrl: redirectUrl === null ? null : readUrl(redirectUrl) }),
     ...(doubleOptIn === undefined ? {} : { doubleOptIn }),

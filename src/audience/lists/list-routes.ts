@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { given } from '../../core/given.js'
 import { readName } from '../../core/names.js'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
@@ -200,11 +201,13 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
             await checkConditions(tx.db, workspaceId, body.conditions, { listId: before.id })
           const after: List = {
             ...before,
-            ...(name === undefined ? {} : { name }),
-            ...(description === undefined ? {} : { description }),
-            ...(body.conditions === undefined ? {} : { conditions: body.conditions }),
-            ...(body.public === undefined ? {} : { isPublic: body.public }),
-            ...(body.double_opt_in === undefined ? {} : { doubleOptIn: body.double_opt_in }),
+            ...given({
+              name,
+              description,
+              conditions: body.conditions,
+              isPublic: body.public,
+              doubleOptIn: body.double_opt_in,
+            }),
             updatedAt: clock.now(),
           }
           // If another list has the old name, rules using that name now mean the other list.

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { readName } from '../../core/names.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
@@ -176,8 +177,7 @@ export function segmentRoutes({
           if (conditions) await checkConditions(tx.db, principal.workspaceId, conditions)
           const after: Segment = {
             ...before,
-            ...(checked === undefined ? {} : { name: checked }),
-            ...(conditions === undefined ? {} : { conditions }),
+            ...given({ name: checked, conditions }),
             updatedAt: clock.now(),
           }
           await updateSegment(tx.db, after)

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { readName } from '../../core/names.js'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
@@ -146,9 +147,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           precondition?.check(tagEtag(before))
           const after: Tag = {
             ...before,
-            ...(name === undefined ? {} : { name }),
-            ...(color === undefined ? {} : { color }),
-            ...(description === undefined ? {} : { description }),
+            ...given({ name, color, description }),
             updatedAt: clock.now(),
           }
           const isRenamed = fold(after.name) !== fold(before.name)

@@ -1,5 +1,6 @@
 /** SQL of steps. Deleted steps stay and name their successor, so that runs at them can continue. */
 import type { Generated, Selectable } from 'kysely'
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces } from '../../db/statement.js'
 import type { Config, StoredStep, NewStep, Step, StepTypeName } from './automation.js'
@@ -82,8 +83,7 @@ export async function updateStep(db: Queries, seq: number, change: Partial<NewSt
   await db
     .updateTable('automation_steps')
     .set({
-      ...(position === undefined ? {} : { position }),
-      ...(type === undefined ? {} : { step_type: type }),
+      ...given({ position, step_type: type }),
       ...(config === undefined ? {} : { config: JSON.stringify(config satisfies Config) }),
     })
     .where('seq', '=', seq)

@@ -4,6 +4,7 @@
  * A recipient's variant is in its row (`recipient-store.ts`). Counts change in the transaction that changes the recipients.
  */
 import { sql, type Generated, type Selectable } from 'kysely'
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { inPieces, statement, type Rows } from '../../db/statement.js'
@@ -237,8 +238,7 @@ export async function changeVariant(
   counted: Partial<Readonly<Record<string, number>>>,
 ): Promise<void> {
   const set: Record<string, unknown> = {
-    ...(contentId === undefined ? {} : { content_id: contentId }),
-    ...(contentAt === undefined ? {} : { content_at: contentAt }),
+    ...given({ content_id: contentId, content_at: contentAt }),
   }
   for (const [name, column] of Object.entries(COUNTS)) {
     const by = counted[name] ?? 0

@@ -10,12 +10,8 @@ export const CAMPAIGN_EXAMPLE = {
   list_id: EXAMPLE_ID,
 }
 
-export const DRAFT_EXAMPLE: ShownCampaign = {
-  id: EXAMPLE_ID,
-  ...CAMPAIGN_EXAMPLE,
-  segment_id: null,
-  resend_of: null,
-  resend_to: null,
+/** The optional settings of `manner`, none given. */
+export const NO_MANNER = {
   from_email: null,
   from_name: null,
   reply_to: null,
@@ -24,6 +20,15 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   track_clicks: null,
   rate_per_hour: null,
   send_window: null,
+}
+
+export const DRAFT_EXAMPLE: ShownCampaign = {
+  id: EXAMPLE_ID,
+  ...CAMPAIGN_EXAMPLE,
+  segment_id: null,
+  resend_of: null,
+  resend_to: null,
+  ...NO_MANNER,
   send_time: 'at_once',
   ab_test: null,
   archive: false,

@@ -5,6 +5,7 @@
  */
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { PemPair } from '../../world/tls/self-signed-certificate.js'
@@ -106,9 +107,7 @@ export async function changeAcmeState(
   const columns = {
     ...(account === undefined ? {} : { account_url: account }),
     ...(attempts === undefined ? {} : { attempts: JSON.stringify(attempts) }),
-    ...(failures === undefined ? {} : { failures }),
-    ...(nextAttemptAt === undefined ? {} : { next_attempt_at: nextAttemptAt }),
-    ...(fault === undefined ? {} : { fault }),
+    ...given({ failures, next_attempt_at: nextAttemptAt, fault }),
     ...(suggested === undefined ? {} : { suggested: suggested && JSON.stringify(suggested) }),
     ...(isWanted === undefined ? {} : { is_wanted: flag(isWanted) }),
   }

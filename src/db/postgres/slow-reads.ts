@@ -10,13 +10,12 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type CompiledQuery,
-  type DatabaseConnection,
   type Dialect,
-  type Driver,
   type QueryResult,
 } from 'kysely'
 import { FairGate } from '../../core/fair-shares.js'
 import { currentHolder } from '../../core/holder.js'
+import { SlowDriver, type SnapshotConnection } from '../slow-driver.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
 import { BEGIN_SNAPSHOT, PooledConnection } from './postgres-dialect.js'
 import { isTimeout, postgresRefusal } from '../faults/postgres-fault.js'
@@ -27,43 +26,24 @@ const BEGIN = `${BEGIN_SNAPSHOT}; set local statement_timeout = ${RUNNING_LIMIT_
 export function slowPostgresDialect(pool: pg.Pool): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new SlowDriver(pool),
+    createDriver: () => new SlowPostgresDriver(pool),
     createIntrospector: db => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   }
 }
 
-class SlowDriver implements Driver {
+class SlowPostgresDriver extends SlowDriver<SlowConnection> {
   private readonly pool: pg.Pool
   private readonly gate: FairGate
 
   constructor(pool: pg.Pool) {
+    super()
     this.pool = pool
     this.gate = new FairGate(pool.options.max, MAX_WAITING, tooBusy)
   }
 
-  async init(): Promise<void> {
-    // The pool connects when it has to.
-  }
-
   async acquireConnection(): Promise<SlowConnection> {
     return new SlowConnection(this.pool, this.gate)
-  }
-
-  async beginTransaction(connection: SlowConnection): Promise<void> {
-    await connection.beginSnapshot()
-  }
-
-  async commitTransaction(connection: SlowConnection): Promise<void> {
-    await connection.endSnapshot()
-  }
-
-  async rollbackTransaction(connection: SlowConnection): Promise<void> {
-    await connection.endSnapshot()
-  }
-
-  async releaseConnection(): Promise<void> {
-    // That of the pool went back with its transaction.
   }
 
   async destroy(): Promise<void> {
@@ -72,7 +52,7 @@ class SlowDriver implements Driver {
 }
 
 /** Takes a connection of the pool for each statement, or for all of a snapshot. */
-class SlowConnection implements DatabaseConnection {
+class SlowConnection implements SnapshotConnection {
   private readonly pool: pg.Pool
   private readonly gate: FairGate
   private snapshot: Held | undefined
@@ -104,8 +84,9 @@ class SlowConnection implements DatabaseConnection {
   }
 
   async endSnapshot(): Promise<void> {
-    if (this.snapshot) await end(this.snapshot)
+    const { snapshot } = this
     this.snapshot = undefined
+    if (snapshot) await end(snapshot)
   }
 
   private async begin(): Promise<Held> {

@@ -7,11 +7,10 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
   type CompiledQuery,
-  type DatabaseConnection,
   type Dialect,
-  type Driver,
   type QueryResult,
 } from 'kysely'
+import { SlowDriver, type SnapshotConnection } from '../slow-driver.js'
 import { tooLong } from '../slow-read-limits.js'
 import type { ReadingLine, ReadingThread, SlowQuestion, SlowReader } from './slow-reader.js'
 import { OwnAdapter } from './sqlite-dialect.js'
@@ -28,38 +27,18 @@ export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Diale
   }
 }
 
-class SlowReadingDriver implements Driver {
+class SlowReadingDriver extends SlowDriver<SlowConnection> {
   private readonly reader: SlowReader
   private readonly line: ReadingLine
 
   constructor(reader: SlowReader, line: ReadingLine) {
+    super()
     this.reader = reader
     this.line = line
   }
 
-  async init(): Promise<void> {
-    // Threads start with their first statement.
-  }
-
   async acquireConnection(): Promise<SlowConnection> {
     return new SlowConnection(this.reader, this.line)
-  }
-
-  async beginTransaction(connection: SlowConnection): Promise<void> {
-    await connection.beginSnapshot()
-  }
-
-  async commitTransaction(connection: SlowConnection): Promise<void> {
-    await connection.endSnapshot()
-  }
-
-  async rollbackTransaction(connection: SlowConnection): Promise<void> {
-    await connection.endSnapshot()
-  }
-
-  async releaseConnection(connection: SlowConnection): Promise<void> {
-    // If it could not begin.
-    await connection.endSnapshot()
   }
 
   async destroy(): Promise<void> {
@@ -67,7 +46,7 @@ class SlowReadingDriver implements Driver {
   }
 }
 
-class SlowConnection implements DatabaseConnection {
+class SlowConnection implements SnapshotConnection {
   private readonly reader: SlowReader
   private readonly line: ReadingLine
   private thread: ReadingThread | undefined

@@ -6,25 +6,12 @@
  * the workspace and the mailbox (`audience/forms/form-allowance.ts`).
  * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable on opening.
  */
+import type { RequestedMailer } from '../../audience/forms/form.js'
 import { readsAsLink } from '../../audience/forms/name-in-mail.js'
-import type { Tx } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
 import type { SendParts } from './send-email.js'
 import { withWorkspaceSender } from './address-fields.js'
 import { submitAll } from '../submit.js'
-
-export interface RequestedMail {
-  readonly to: string
-  readonly subject: string
-  readonly html: string
-  readonly text: string
-}
-
-export interface RequestedMailer {
-  /** Of the From that the mails will have. */
-  readonly fromDomain: string
-  readonly send: (tx: Tx, mail: RequestedMail) => Promise<void>
-}
 
 const NO_FIELDS = { name: undefined, replyTo: undefined }
 

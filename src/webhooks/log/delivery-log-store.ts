@@ -91,19 +91,21 @@ export function findDelivery(db: Queries, id: string): Promise<LoggedDelivery | 
 
 /** Makes a finished delivery pending again, with a fresh set of attempts. @returns false if it was still pending */
 export async function replayDelivery(db: Queries, id: string, at: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('webhook_deliveries')
-    .set(e => ({
-      status: 'pending' as const,
-      attempts_before: e.ref('attempts'),
-      next_attempt_at: at,
-      finished_at: null,
-    }))
+  const { numUpdatedRows } = await makePending(db, at)
     .where('id', '=', id)
     .where('next_attempt_at', 'is', null)
     .executeTakeFirst()
   if (numUpdatedRows > 0n) await keepBodies(db, [id], at)
   return numUpdatedRows > 0n
+}
+
+function makePending(db: Queries, at: number) {
+  return db.updateTable('webhook_deliveries').set(e => ({
+    status: 'pending' as const,
+    attempts_before: e.ref('attempts'),
+    next_attempt_at: at,
+    finished_at: null,
+  }))
 }
 
 async function keepBodies(db: Queries, deliveryIds: readonly string[], at: number): Promise<void> {
@@ -142,16 +144,7 @@ export async function replayFailed(
   const ids = rows.map(({ id }) => id)
   for (const list of inLists(ids)) {
     await keepBodies(db, list, at)
-    await db
-      .updateTable('webhook_deliveries')
-      .set(e => ({
-        status: 'pending' as const,
-        attempts_before: e.ref('attempts'),
-        next_attempt_at: at,
-        finished_at: null,
-      }))
-      .where('id', 'in', list)
-      .execute()
+    await makePending(db, at).where('id', 'in', list).execute()
   }
   return ids
 }
