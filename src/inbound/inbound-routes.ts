@@ -160,6 +160,7 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
         const id = Number(params.id)
         await database.write(async tx => {
           if (!(await markUnprocessed(tx.db, id))) throw noSuchMail(params.id)
+          tx.changed('inbound')
           await recordActivity(tx, {
             workspaceId: APPLIANCE,
             actor: operator.actor,

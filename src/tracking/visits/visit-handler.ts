@@ -39,8 +39,6 @@ export interface Visits {
   start(): void
   /** Counts no more; the rest is for the node that counts next, or for this one after `start`. */
   stop(): Promise<void>
-  /** Other nodes may have stored visits. Cheap. */
-  wake(): void
   /** Close the listeners first. */
   close(): Promise<void>
 }
@@ -63,7 +61,9 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
   }
   let timer: Timer | undefined
   if (database.announce) learnUncounted()
-  recorder.onStored = () => (isCounting ? counter.wake() : database.announce?.('events'))
+  recorder.onStored = () => {
+    if (isCounting) counter.wake()
+  }
   const proxies = new NetworkList(trustedProxies)
   return {
     before: pages => withVisits({ clock, keys, recorder, proxies }, pages),
@@ -76,7 +76,6 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
       isCounting = false
       return counter.stop()
     },
-    wake: () => counter.wake(),
     async close() {
       timer?.cancel()
       await recorder.close()
