@@ -159,8 +159,7 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
       async handle({ operator, params }) {
         const id = Number(params.id)
         await database.write(async tx => {
-          if (!(await markUnprocessed(tx.db, id))) throw noSuchMail(params.id)
-          tx.changed('inbound')
+          if (!(await markUnprocessed(tx, id))) throw noSuchMail(params.id)
           await recordActivity(tx, {
             workspaceId: APPLIANCE,
             actor: operator.actor,
