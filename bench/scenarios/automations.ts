@@ -30,7 +30,10 @@ export interface AutomationOptions {
 const PER_REQUEST = 5_000
 /** For everybody else, at the 99th percentile. */
 const HELD_UP_MS = 50
-const IDLE_SECONDS = 5
+/** After a start: its work goes on for some seconds. */
+const STARTED_MS = 15_000
+/** Jobs of each minute are among it. */
+const IDLE_SECONDS = 60
 const LIMIT_MS = 600_000
 
 export async function measureAutomations(
@@ -198,7 +201,7 @@ function fillWaiting({ dataDir, workspaceId }: Installation, count: number): voi
 
 /** Of one core, while nothing is asked. */
 async function cpuShare(server: ServerProcess): Promise<number> {
-  await sleep(2_000)
+  await sleep(STARTED_MS)
   const before = server.cpuSeconds()
   await sleep(1_000 * IDLE_SECONDS)
   return (server.cpuSeconds() - before) / IDLE_SECONDS

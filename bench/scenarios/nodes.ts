@@ -1,5 +1,5 @@
 /**
- * Nodes on PostgreSQL: what each mail costs the database, one node beside the same node on SQLite, and several nodes.
+ * Nodes on PostgreSQL: what each mail costs the database, one node beside the same node on SQLite, what an idle node asks, and several nodes.
  *
  * Called by `main.ts`. PostgreSQL is a server of its own on the same machine, as durable as by default, counted by pg_stat_statements.
  * Several nodes are compared with a share of a CPU each, since they have one machine. Fails: throws where anything was not delivered.
@@ -22,7 +22,7 @@ import {
   type Outgoing,
   type ServerProcess,
 } from '../server/server-process.js'
-import { printTable } from '../table.js'
+import { printFacts, printTable } from '../table.js'
 
 export interface NodesOptions {
   readonly messages: number
@@ -38,6 +38,8 @@ const WARM_UP = 1_000
 /** For consumers of the event log, whose work belongs to the mail. */
 const SETTLE_MS = 3_000
 const LIMIT_MS = 300_000
+/** An idle node has jobs of each minute. */
+const IDLE_SECONDS = 60
 /** CPUs of each node where several are compared. */
 const SHARE = 0.25
 const MESSAGES_PER_NODE = 750
@@ -48,6 +50,8 @@ const DELIVERED_MEANWHILE = 300_000
 const TOP_STATEMENTS = `select calls, rows, round(total_exec_time), left(regexp_replace(query, '\\s+', ' ', 'g'), ${STATEMENT})
   from pg_stat_statements s join pg_database d on d.oid = s.dbid
   where datname = current_database() order by total_exec_time desc limit 12`
+
+const MOST_FREQUENT_STATEMENTS = TOP_STATEMENTS.replace('total_exec_time desc', 'calls desc')
 
 interface Bench {
   readonly sink: Sink
@@ -108,6 +112,7 @@ async function measureCost(bench: Bench, options: NodesOptions, fileRow: Row): P
   // Connections, plans and the first claims are no part of steady state.
   await send([server], node.key, WARM_UP)
   await untilDelivered(postgres, url)
+  await measureIdle(bench, url, server)
   const measure = (name: string) => measureRow(bench, { name, url, node, server, messages })
   const rows = [fileRow, await measure('PostgreSQL')]
   const statements = topStatements(postgres, url)
@@ -169,8 +174,29 @@ async function measureCost(bench: Bench, options: NodesOptions, fileRow: Row): P
   printStatements(`The same with ${waiting} waiting`, statementsBesideWaiting)
 }
 
+async function measureIdle({ postgres }: Bench, url: string, server: ServerProcess): Promise<void> {
+  await sleep(SETTLE_MS)
+  postgres.psql(url, 'select pg_stat_statements_reset()')
+  const before = figures(postgres, url)
+  const cpuBefore = server.cpuSeconds()
+  await sleep(1_000 * IDLE_SECONDS)
+  const after = figures(postgres, url)
+  const share = (seconds: number) => `${((100 * seconds) / IDLE_SECONDS).toFixed(1)} % of one core`
+  printFacts('The node while nothing is to do', [
+    ['statements', `${short((after.statements - before.statements) / IDLE_SECONDS)}/s`],
+    ['transactions', `${short((after.transactions - before.transactions) / IDLE_SECONDS)}/s`],
+    ['CPU of the node', share(server.cpuSeconds() - cpuBefore)],
+    ['CPU of the database', share(after.cpuSeconds - before.cpuSeconds)],
+  ])
+  printStatements('Its most frequent statements', mostFrequent(postgres, url))
+}
+
 function topStatements(postgres: PostgresServer, url: string): string[][] {
   return postgres.psql(url, TOP_STATEMENTS).map(row => row.split('|'))
+}
+
+function mostFrequent(postgres: PostgresServer, url: string): string[][] {
+  return postgres.psql(url, MOST_FREQUENT_STATEMENTS).map(row => row.split('|'))
 }
 
 function printStatements(title: string, statements: readonly string[][]): void {

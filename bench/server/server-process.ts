@@ -18,8 +18,8 @@ import { run, start, startNode, stop } from './children.js'
 export const PROGRAM = resolve('dist/main.js')
 const LOOP_DELAY = new URL('loop-delay.js', import.meta.url).href
 const THREAD_PROFILES = new URL('thread-profiles.js', import.meta.url).href
-/** As the unit sets it for the executable. */
-const AS_SERVICE = { MALLOC_ARENA_MAX: '2' }
+/** As the unit sets it. */
+const AS_SERVICE = { MALLOC_ARENA_MAX: '2', NODE_OPTIONS: '--max-semi-space-size=8' }
 /** For each thread to write its profile down. */
 const PROFILES_MS = 3_000
 const START_LIMIT_MS = 30_000
@@ -162,12 +162,17 @@ export async function serve(
   const profiling =
     profileName === undefined
       ? {}
-      : { NODE_OPTIONS: `--import ${THREAD_PROFILES}`, BENCH_PROFILES: resolve(`${profileName}.profiles`) }
+      : {
+          NODE_OPTIONS: `${AS_SERVICE.NODE_OPTIONS} --import ${THREAD_PROFILES}`,
+          BENCH_PROFILES: resolve(`${profileName}.profiles`),
+        }
   const startedAt = performance.now()
   const serving = ['serve', '--config', config]
   const child =
     executable === undefined
-      ? startNode([...watching, PROGRAM, ...serving], { env: { BENCH_LOOP_DELAYS: delays, ...profiling } })
+      ? startNode([...watching, PROGRAM, ...serving], {
+          env: { ...AS_SERVICE, BENCH_LOOP_DELAYS: delays, ...profiling },
+        })
       : start(executable, serving, { env: AS_SERVICE })
   const { port, submissionPort, inboundPort } = await untilItServes(child)
   const startMs = performance.now() - startedAt

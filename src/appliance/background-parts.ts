@@ -12,8 +12,6 @@ export interface KindWorker {
   start(): void
   /** Finishes what is in hand. `start` may follow. */
   stop(): Promise<void>
-  /** Other nodes may have stored work. Cheap. */
-  wake(): void
 }
 
 export interface BackgroundPartsOf {
@@ -23,8 +21,8 @@ export interface BackgroundPartsOf {
   readonly workers: Partial<Readonly<Record<LeaseName, KindWorker>>>
   /** How long jobs may take to end. */
   readonly graceMs: () => number
-  /** Other nodes may have asked for jobs. */
-  readonly answerRequests: () => void
+  /** Besides that of event consumers. */
+  readonly wake: BackgroundParts['wake']
 }
 
 /** The consumers of all resources. */
@@ -62,10 +60,6 @@ export function backgroundParts(parts: BackgroundPartsOf): BackgroundParts {
       await Promise.all([dispatcher.stop(consumerNames(kind)), workers[kind]?.stop()])
       return haveEnded
     },
-    wake(kinds) {
-      dispatcher.wake()
-      for (const kind of kinds) workers[kind]?.wake()
-      parts.answerRequests()
-    },
+    wake: { ...parts.wake, events: () => dispatcher.wake() },
   }
 }

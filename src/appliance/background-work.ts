@@ -7,6 +7,7 @@
 import { LEASES, type LeaseName } from '../cluster/leases.js'
 import type { Lease, Membership } from '../cluster/membership.js'
 import { describeError } from '../core/errors.js'
+import type { Topic } from '../db/changes.js'
 import type { Timer } from '../world/time/clock.js'
 import type { Appliance } from './appliance.js'
 
@@ -20,8 +21,8 @@ export interface BackgroundParts {
   start(kind: LeaseName): Promise<void>
   /** Finishes what is in hand. `start` may follow. @returns whether all has ended; if not, the lease is kept */
   stop(kind: LeaseName): Promise<boolean>
-  /** Other nodes may have stored work of these kinds, which are started here. Cheap. */
-  wake(kinds: readonly LeaseName[]): void
+  /** By topic: other nodes may have stored work for what is started here. Cheap. */
+  readonly wake: Partial<Readonly<Record<Topic, () => void>>>
 }
 
 /** Call it before the node joins. */
@@ -38,7 +39,7 @@ export class BackgroundWork {
   private readonly states = new Map<LeaseName, 'running' | 'ending'>()
   private retry: Timer | undefined
   private timer: Timer | undefined
-  private seen = 0
+  private readonly seen = new Map<Topic, number>()
   private isClosed = false
 
   constructor(appliance: Pick<Appliance, 'database' | 'world'>, leases: Leases, parts: BackgroundParts) {
@@ -122,10 +123,12 @@ export class BackgroundWork {
   private look(): void {
     const { database, world } = this.appliance
     this.timer = world.clock.after(LOOK_MS, () => {
-      const version = database.changes.version('events') + database.changes.version('jobs')
-      const running = LEASES.filter(kind => this.states.get(kind) === 'running')
-      if (version !== this.seen && running.length > 0) this.parts.wake(running)
-      this.seen = version
+      const isRunning = LEASES.some(kind => this.states.get(kind) === 'running')
+      for (const [topic, wake] of Object.entries(this.parts.wake) as [Topic, () => void][]) {
+        const version = database.changes.version(topic)
+        if (version !== this.seen.get(topic) && isRunning) wake()
+        this.seen.set(topic, version)
+      }
       if (!this.isClosed) this.look()
     })
   }

@@ -7,7 +7,6 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../db/database.js'
-import { snapshot } from '../db/snapshot.js'
 import type { Flag } from '../db/tables.js'
 import { LEASES, type LeaseName } from './leases.js'
 import { ROLES, type NodeState, type Role } from './roles.js'
@@ -131,25 +130,25 @@ export async function deleteOtherNodes(
 
 /** In the order in which they joined. */
 export async function listNodes(db: Queries): Promise<ClusterNode[]> {
-  const { nodes, leases } = await snapshot(db, async db => ({
-    nodes: await db
-      .selectFrom('nodes')
-      .leftJoin('drained_nodes', 'drained_nodes.name', 'nodes.name')
-      .selectAll('nodes')
-      .select('drained_nodes.drained_at')
-      .orderBy('nodes.started_at')
-      .orderBy('nodes.id')
-      .execute(),
-    leases: await db.selectFrom('leases').select(['name', 'node_id']).execute(),
-  }))
-  return nodes.map(row => ({
+  const rows = await db
+    .selectFrom('nodes')
+    .leftJoin('drained_nodes', 'drained_nodes.name', 'nodes.name')
+    .leftJoin('leases', 'leases.node_id', 'nodes.id')
+    .selectAll('nodes')
+    .select(['drained_nodes.drained_at', 'leases.name as lease'])
+    .orderBy('nodes.started_at')
+    .orderBy('nodes.id')
+    .execute()
+  const nodes = new Map(rows.map(row => [row.id, row]))
+  const leases = new Set(rows.map(({ id, lease }) => `${id} ${lease}`))
+  return [...nodes.values()].map(row => ({
     id: row.id,
     name: row.name,
     roles: readRoles(row.roles),
     state: row.is_stopping === 1 ? 'stopping' : row.drained_at === null ? 'active' : 'draining',
     startedAt: row.started_at,
     aliveUntil: row.alive_until,
-    leases: LEASES.filter(name => leases.some(lease => lease.name === name && lease.node_id === row.id)),
+    leases: LEASES.filter(name => leases.has(`${row.id} ${name}`)),
   }))
 }
 

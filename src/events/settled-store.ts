@@ -30,10 +30,16 @@ export class SettledEvents {
   private readonly ticks: Tick[] = []
   private settled = 0
   private looks = 0
+  private lastGiven = Infinity
   private looking: Promise<number> | undefined
 
   constructor(reader: Queries) {
     this.reader = reader
+  }
+
+  /** The last position given to any transaction, as of the last look; Infinity where that is not known. */
+  get given(): number {
+    return this.lastGiven
   }
 
   /**
@@ -50,7 +56,7 @@ export class SettledEvents {
     // Two statements: an id taken before the position is read may be lower than that of who took it.
     const given = await sql<{ seq: number }>`
       select case when is_called then last_value else 0 end as seq from events_seq_seq`.execute(this.reader)
-    const seq = given.rows[0]?.seq ?? 0
+    const seq = (this.lastGiven = given.rows[0]?.seq ?? 0)
     // While nothing happens no id is used up.
     if (seq === this.settled) return this.settled
     const taken = await sql<{ id: string; xmin: string }>`

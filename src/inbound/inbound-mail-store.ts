@@ -5,7 +5,7 @@
  * ignored until the row exists.
  */
 import { sql, type Generated } from 'kysely'
-import type { Queries } from '../db/database.js'
+import type { Queries, Tx } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
@@ -242,8 +242,9 @@ export async function countAttempt(db: Queries, seq: number): Promise<number> {
 }
 
 /** Makes the server process it again. @returns whether it exists */
-export async function markUnprocessed(db: Queries, seq: number): Promise<boolean> {
-  const changed = await db
+export async function markUnprocessed(tx: Tx, seq: number): Promise<boolean> {
+  tx.changed('inbound')
+  const changed = await tx.db
     .updateTable('inbound_mails')
     .set({ processed_at: null, result: null, findings: null, tries: 0 })
     .where('seq', '=', seq)

@@ -159,7 +159,7 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
       async handle({ operator, params }) {
         const id = Number(params.id)
         await database.write(async tx => {
-          if (!(await markUnprocessed(tx.db, id))) throw noSuchMail(params.id)
+          if (!(await markUnprocessed(tx, id))) throw noSuchMail(params.id)
           await recordActivity(tx, { workspaceId: APPLIANCE, actor: operator.actor }, clock.now(), {
             action: 'inbound_mail.reprocessed',
             subject: `inbound mail ${id}`,

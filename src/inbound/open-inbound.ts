@@ -49,8 +49,6 @@ export interface InboundParts extends Pick<
   readonly onAppended: () => void
   /** Whether this node processes inbound mail; of several nodes one does. */
   readonly isProcessing: () => boolean
-  /** Called after mail was stored for the node that processes it. */
-  readonly onStoredForOthers: () => void
 }
 
 export interface Inbound {
@@ -102,7 +100,9 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
   return {
     receiver: openInboundReceiver({
       ...shared,
-      onStored: isSigned => (parts.isProcessing() ? processor.wake(isSigned) : parts.onStoredForOthers()),
+      onStored(isSigned) {
+        if (parts.isProcessing()) processor.wake(isSigned)
+      },
     }),
     isLocal: address => readInboundAddress(address, configured).kind !== 'foreign',
     processor,

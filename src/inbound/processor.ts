@@ -4,11 +4,10 @@
  *
  * Each loop has its own parser thread and works batch by batch in order of arrival; here only rows are read and
  * written, a few milliseconds at a time. A mail that ends the thread twice, or takes too long twice, is marked `failed`
- * and kept. Database errors are logged and retried. Woken by the receiver's commits, and every few seconds for mail a
- * command marked for reprocessing.
+ * and kept. Database errors are logged and retried. Woken by the receiver's commits, those of other nodes as well, and by mail that is
+ * marked for reprocessing.
  */
 import type { Services } from '../db/services.js'
-import type { Timer } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
 import { ParserThread } from './reading/parser-thread.js'
 import type { InboundCounters, InboundResult } from './results.js'
@@ -22,13 +21,10 @@ export interface ProcessorParts extends ProcessingParts {
   readonly spawn: SpawnThread
 }
 
-const POLL_MS = 5_000
-
 export class InboundProcessor {
   private readonly parts: ProcessorParts
   private readonly signed: ProcessingLoop
   private readonly unsigned: ProcessingLoop
-  private pollTimer: Timer | undefined
 
   constructor(parts: ProcessorParts) {
     this.parts = parts
@@ -44,7 +40,8 @@ export class InboundProcessor {
   start(): void {
     this.signed.reopen()
     this.unsigned.reopen()
-    this.poll()
+    this.wake(true)
+    this.wake(false)
   }
 
   /** @param isSigned whether every recipient of the stored mail is a signed address */
@@ -53,20 +50,9 @@ export class InboundProcessor {
     else this.unsigned.wake()
   }
 
-  wakeAll(): void {
-    this.wake(true)
-    this.wake(false)
-  }
-
   /** Finishes the current batches; the rest is processed after the next start. */
   async stop(): Promise<void> {
-    this.pollTimer?.cancel()
     await Promise.all([this.signed.stop(), this.unsigned.stop()])
-  }
-
-  private poll(): void {
-    this.wakeAll()
-    this.pollTimer = this.parts.clock.after(POLL_MS, () => this.poll())
   }
 }
 
@@ -112,6 +98,7 @@ export class ProcessingLoop {
       ...parts,
       failure: 'inbound processing failed, retrying',
       runPiece: () => this.processBatch(),
+      version: () => parts.database.changes.version('inbound'),
     })
   }
 

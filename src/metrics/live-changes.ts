@@ -13,8 +13,11 @@ import { topicsOfEvent, TOPICS_OF_EVENTS, topicsOfWrite, type LiveTopic } from '
 /** Events examined at a time: a millisecond. */
 const MAX_EVENTS = 1_000
 
-/** By topic of the database, the live topic; events are read from their log. */
-const VERSIONS: Readonly<Record<Exclude<Topic, 'events'>, LiveTopic>> = {
+/** Topics that no screen shows; events are read from their log. */
+type Unshown = 'events' | 'job_requests' | 'account_mail' | 'sandboxes' | 'visits'
+
+/** By topic of the database, the live topic. */
+const VERSIONS: Readonly<Record<Exclude<Topic, Unshown>, LiveTopic>> = {
   automations: 'automations',
   campaigns: 'campaigns',
   certificates: 'certificates',

@@ -60,7 +60,7 @@ export class JobGroups<Group extends string> {
     return this.records.list()
   }
 
-  /** State of all jobs; those of other nodes as they were about a second ago. */
+  /** State of all jobs; those of other nodes as they were some seconds ago. */
   async list(): Promise<readonly JobState[]> {
     const mine = this.listMine()
     if ([...this.groups.keys()].every(group => this.parts.isMine(group))) return mine

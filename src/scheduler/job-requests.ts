@@ -41,10 +41,7 @@ export class JobRequests {
     const answered = jobs.runNow(name)
     if (answered !== undefined) return answered
     const id = newId()
-    await database.write(async tx => {
-      await insertRequest(tx.db, { id, name, requestedAt: clock.now() })
-      tx.changed('jobs')
-    })
+    await database.write(tx => insertRequest(tx.db, { id, name, requestedAt: clock.now() }))
     const endAt = clock.monotonic() + ANSWER_MS
     while (clock.monotonic() < endAt && (await findAnswer(database.reader, id)) === undefined)
       await clock.sleep(POLL_MS)

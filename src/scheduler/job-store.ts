@@ -15,7 +15,7 @@ export type JobRecordsParts = Pick<Services, 'database' | 'clock' | 'log'>
 
 const GATHER_MS = 10_000
 /** Where other nodes read the state. */
-const SHARED_GATHER_MS = 1_000
+const SHARED_GATHER_MS = 5_000
 const MAX_ERROR_LENGTH = 500
 
 export class JobRecords {

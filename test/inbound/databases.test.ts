@@ -92,7 +92,7 @@ eachDatabase(t, 'a mail is stored, processed, listed, reprocessed and removed', 
   t.equal(await findInboundMail(reader, first), undefined)
   await t.rejects(readInboundOctets(reader, { bodyId: 'b1', size: 9 }), { message: /is missing/ })
 
-  t.equal(await database.write(tx => markUnprocessed(tx.db, second)), true)
+  t.equal(await database.write(tx => markUnprocessed(tx, second)), true)
   t.match(await findInboundMail(reader, second), { processedAt: null, tries: 0 })
 })
 

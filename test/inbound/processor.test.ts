@@ -163,14 +163,14 @@ t.test('no reading thread outlives a stop, at whatever moment it comes', async t
   }
 })
 
-t.test('a mail that a command marked is read again within seconds', async t => {
+t.test('a mail that a command marked is read again within a second', async t => {
   const { database, take, clock, processor } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   processor.start()
   const mail = await take(ann.returnPath, dsn({ recipient: ann.to }))
-  t.equal(await database.write(tx => markUnprocessed(tx.db, mail.seq)), true)
-  t.equal(await database.write(tx => markUnprocessed(tx.db, 999)), false)
-  await clock.advance(5_000)
+  t.equal(await database.write(tx => markUnprocessed(tx, mail.seq)), true)
+  t.equal(await database.write(tx => markUnprocessed(tx, 999)), false)
+  await clock.advance(1_000)
   await until('it is read again', async () => {
     const again = await findInboundMail(database.reader, mail.seq)
     return again?.result === 'bounce_known'

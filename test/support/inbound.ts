@@ -60,7 +60,6 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     unsignedMessageSize: 10_000_000,
     limits: { mailsPerMinute: 0, octetsPerHour: 0, octetsPerHourInAll: 0 },
     isProcessing: () => true,
-    onStoredForOthers: () => {},
     keepSize: 1_000_000_000,
     forwardTo: undefined,
     expireMs: 86_400_000,
@@ -99,7 +98,8 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
   }
   /** Until all that was received is processed and all consumers have heard. */
   const settled = async () => {
-    inbound.processor.wakeAll()
+    inbound.processor.wake(true)
+    inbound.processor.wake(false)
     await until(
       'all mail is processed',
       async () => (await findWaitingMails(database.reader, 1)).length === 0,

@@ -93,7 +93,7 @@ export class AccountMailer {
       ...parts,
       failure: 'account mail not read',
       runPiece: stopping => this.begin(stopping),
-      version: () => parts.database.changes.version('jobs'),
+      version: () => parts.database.changes.version('account_mail'),
     })
   }
 
@@ -109,7 +109,6 @@ export class AccountMailer {
       createdAt,
       expiresAt: createdAt + RETRIED_MS[kind],
     })
-    tx.changed('jobs')
     tx.onCommit(() => this.worker.wake())
   }
 

@@ -29,20 +29,21 @@ export async function startBackground(given: Given, closing: AsyncDisposableStac
       inbound: {
         start: () => inbound.processor.start(),
         stop: () => inbound.processor.stop(),
-        wake: () => inbound.processor.wakeAll(),
       },
       statistics: given.visits,
       jobs: {
         start: () => sandboxes.start(),
         stop: () => sandboxes.stop(),
-        wake: () => sandboxes.noteScheduled(world.clock.now()),
       },
     },
     graceMs: () => (membership.standing.state === 'stopping' ? graceLeft() : DRAIN_MS),
-    answerRequests() {
-      requests
-        .answer()
-        .catch((error: unknown) => world.log.warn('job requests not read', { error: describeError(error) }))
+    wake: {
+      sandboxes: () => sandboxes.noteScheduled(world.clock.now()),
+      job_requests() {
+        requests
+          .answer()
+          .catch((error: unknown) => world.log.warn('job requests not read', { error: describeError(error) }))
+      },
     },
   })
   const background = new BackgroundWork(appliance, leases, parts)

@@ -32,7 +32,6 @@ export async function openIntake({
     onEnqueued: signals.enqueued.emit,
     onAppended: signals.appended.emit,
     isProcessing: () => leases.inbound.isHeld(),
-    onStoredForOthers: () => database.announce?.('events'),
   })
   const sandboxes = new SandboxRunner({ ...world, database, onEvents: signals.appended.emit })
   const submit = {

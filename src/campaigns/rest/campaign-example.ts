@@ -15,7 +15,7 @@ export const NO_MANNER = {
   from_email: null,
   from_name: null,
   reply_to: null,
-  preheader: 'Coats and boots, 20 % off until Sunday.',
+  preheader: null,
   track_opens: null,
   track_clicks: null,
   rate_per_hour: null,

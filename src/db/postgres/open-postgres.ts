@@ -13,6 +13,7 @@ import { isEmpty, migrateToLatest, SchemaError, type UpgradeSteps } from '../mig
 import { MIGRATIONS } from '../migrations.js'
 import type { Services } from '../services.js'
 import type { Tables } from '../tables.js'
+import { topicsOfStatement } from '../written-topics.js'
 import { isTransient } from '../faults/transient-error.js'
 import { findServer, openPool } from './connections.js'
 import { DatabaseTime } from './database-time.js'
@@ -34,16 +35,16 @@ const LOCK_MS = 5_000
 const IDLE_MS = 4_000
 /** Counts of whole tables. */
 const COUNTING_MS = 10 * 60_000
-const BEGIN = [
-  'begin isolation level repeatable read',
-  `set local statement_timeout = ${STATEMENT_MS}`,
-  `set local lock_timeout = ${LOCK_MS}`,
-  `set local idle_in_transaction_session_timeout = ${IDLE_MS}`,
+const BEGIN = `begin isolation level repeatable read; set local lock_timeout = ${LOCK_MS}`
+/** Of the transaction, with the statement that identifies it: a statement for each would cost the server more than most that follow. */
+const SETTINGS = [
+  `set_config('statement_timeout', '${STATEMENT_MS}', true)`,
+  `set_config('idle_in_transaction_session_timeout', '${IDLE_MS}', true)`,
   // Statements that write use an index. The planner would scan a nearly empty queue, even if it is full of deleted rows that a held snapshot keeps.
-  'set local enable_seqscan = off',
+  "set_config('enable_seqscan', 'off', true)",
   // A table without an index for it, such as `nodes`, now has a cost so high that PostgreSQL would compile the statement: 70 ms each time.
-  'set local jit = off',
-].join(';')
+  "set_config('jit', 'off', true)",
+].join()
 /**
  * Held until the commit, shared by ordinary writes; one that met conflicts takes it alone. A table that nothing else locks. Sent before the
  * first SELECT, which takes the transaction's snapshot: LOCK TABLE takes none, so a transaction that waited for it sees what the others committed.
@@ -53,7 +54,7 @@ const TURNS = {
   alone: 'lock table schema_migrations_lock in exclusive mode',
 }
 /** Assigned at once, so that a commit whose answer is lost can be looked up. */
-const TRANSACTION_ID = `select pg_current_xact_id()::text as id, ${SERVER_RUN} as server_run`
+const TRANSACTION_ID = `select pg_current_xact_id()::text as id, ${SERVER_RUN} as server_run, ${SETTINGS}`
 /** Its row can only be removed before or after the transaction. */
 const transactionOf = (nodeId: string) =>
   `${TRANSACTION_ID} from (select 1 from nodes where id = '${nodeId}' for key share) as node`
@@ -156,7 +157,21 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   function writingConnection(): WritingConnection {
     let writes = 0
     let turn: Turn = 'none'
-    const dialect = postgresDialect(pools.writes, { begin: () => begin(turn), onWrite: () => (writes += 1) })
+    // Of all statements of a transaction, also of works that failed: a notification too many does no harm.
+    const written = new Set<Topic>()
+    const dialect = postgresDialect(pools.writes, {
+      begin() {
+        written.clear()
+        return begin(turn)
+      },
+      onWrite(sql) {
+        writes += 1
+        for (const topic of topicsOfStatement(sql)) written.add(topic)
+      },
+      onCommit() {
+        for (const topic of written) foreign.noteOwn(topic)
+      },
+    })
     return {
       db: new Kysely<Tables>({ dialect }),
       writes: () => writes,

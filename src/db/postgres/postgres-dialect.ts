@@ -49,7 +49,9 @@ export interface Framing {
   /** Transactions are snapshots. Faults that the values did not cause become `unavailable`; a writer has to judge them itself. */
   readonly isReader?: boolean
   /** Called for each statement that may change rows. */
-  readonly onWrite?: () => void
+  readonly onWrite?: (sql: string) => void
+  /** Called after each commit, and where it is unknown whether it was made. */
+  readonly onCommit?: () => void
 }
 
 export function postgresDialect(pool: pg.Pool, framing: Framing = {}): Dialect {
@@ -126,7 +128,7 @@ export class PooledConnection implements DatabaseConnection {
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
     const name = this.nameOf(sql)
-    if (this.framing.onWrite && !READS_ONLY.test(sql)) this.framing.onWrite()
+    if (this.framing.onWrite && !READS_ONLY.test(sql)) this.framing.onWrite(sql)
     const { command, rowCount, rows } = await this.send(() =>
       this.client.query<Row & pg.QueryResultRow>({
         ...(name === undefined ? {} : { name }),
@@ -155,10 +157,12 @@ export class PooledConnection implements DatabaseConnection {
     try {
       result = await this.send(() => this.client.query('commit'))
     } catch (error) {
+      this.framing.onCommit?.()
       throw isLost(error) ? new CommitError(this.transaction, error) : error
     }
     // The server answers a commit of a failed transaction with a rollback, and no error.
     if (result.command === 'ROLLBACK') throw new Error('the transaction had failed before its commit')
+    this.framing.onCommit?.()
   }
 
   async rollBack(): Promise<void> {

@@ -54,6 +54,7 @@ export class VisitCounter {
       ...parts,
       failure: 'visit counting failed',
       runPiece: () => this.runBatch(),
+      version: () => parts.database.changes.version('visits'),
     })
   }
 

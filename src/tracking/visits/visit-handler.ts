@@ -37,8 +37,6 @@ export interface Visits {
   start(): void
   /** Counts no more; the rest is for the node that counts next, or for this one after `start`. */
   stop(): Promise<void>
-  /** Other nodes may have stored visits. Cheap. */
-  wake(): void
   /** Close the listeners first. */
   close(): Promise<void>
 }
@@ -61,7 +59,9 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
   }
   let timer: Timer | undefined
   if (database.announce) learnUncounted()
-  recorder.onStored = () => (isCounting ? counter.wake() : database.announce?.('events'))
+  recorder.onStored = () => {
+    if (isCounting) counter.wake()
+  }
   const proxies = new NetworkList(trustedProxies)
   return {
     before: pages => withVisits({ clock, keys, recorder, proxies }, pages),
@@ -74,7 +74,6 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
       isCounting = false
       return counter.stop()
     },
-    wake: () => counter.wake(),
     async close() {
       timer?.cancel()
       await recorder.close()

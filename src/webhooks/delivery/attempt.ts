@@ -9,7 +9,7 @@ import { VERSION } from '../../core/version.js'
 import { describeError } from '../../core/errors.js'
 import type { HttpClient } from '../../world/net/fetch.js'
 import type { Clock } from '../../world/time/clock.js'
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { Random } from '../../world/random.js'
 import { JITTER } from '../../core/backoff.js'
 
@@ -162,11 +162,11 @@ export function signatureFields(
   { deliveryId, timestamp, body }: Signed,
   secrets: readonly string[],
 ): Readonly<Record<string, string>> {
-  const hex = secrets.map(secret => `v1=${hmac(secret, `${timestamp}.${body}`).toString('hex')}`)
-  const base64 = secrets.map(secret => {
-    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
-    return `v1,${hmac(key, `${deliveryId}.${timestamp}.${body}`).toString('base64')}`
-  })
+  const keys = secrets.map(keysOf)
+  const hex = keys.map(({ whole }) => `v1=${hmac(whole, `${timestamp}.${body}`, 'hex')}`)
+  const base64 = keys.map(
+    ({ decoded }) => `v1,${hmac(decoded, `${deliveryId}.${timestamp}.${body}`, 'base64')}`,
+  )
   return {
     'X-Service-Signature': [`t=${timestamp}`, ...hex].join(','),
     'webhook-id': deliveryId,
@@ -175,8 +175,30 @@ export function signatureFields(
   }
 }
 
-function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
+function hmac(key: KeyObject, text: string, encoding: 'hex' | 'base64'): string {
+  return createHmac('sha256', key).update(text).digest(encoding)
+}
+
+interface SecretKeys {
+  readonly whole: KeyObject
+  readonly decoded: KeyObject
+}
+
+/** More than are in use at a time on most servers. */
+const MAX_KEYS = 2_000
+const keysBySecret = new Map<string, SecretKeys>()
+
+/** Kept, since making a key takes three times as long as a signature with it. */
+function keysOf(secret: string): SecretKeys {
+  const known = keysBySecret.get(secret)
+  if (known) return known
+  if (keysBySecret.size >= MAX_KEYS) keysBySecret.clear()
+  const keys = {
+    whole: createSecretKey(secret, 'utf8'),
+    decoded: createSecretKey(secret.slice(PREFIX.length), 'base64'),
+  }
+  keysBySecret.set(secret, keys)
+  return keys
 }
 
 const SECOND = 1_000
