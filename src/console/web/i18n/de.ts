@@ -10,6 +10,7 @@ import { mail } from './mail/de'
 import { people } from './people/de'
 import { reports } from './reports/de'
 import { sending } from './sending/de'
+import { serverNames } from './server-names/de'
 import { shell } from './shell/de'
 import { templates } from './templates/de'
 import { waiting } from './waiting/de'
@@ -25,6 +26,7 @@ export const de: Texts = {
   ...people,
   ...reports,
   ...sending,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

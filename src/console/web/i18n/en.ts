@@ -9,6 +9,7 @@ import { mail } from './mail/en'
 import { people } from './people/en'
 import { reports } from './reports/en'
 import { sending } from './sending/en'
+import { serverNames } from './server-names/en'
 import { shell } from './shell/en'
 import { templates } from './templates/en'
 import { waiting } from './waiting/en'
@@ -24,6 +25,7 @@ export const en = {
   ...people,
   ...reports,
   ...sending,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

@@ -10,6 +10,7 @@ import { mail } from './mail/es'
 import { people } from './people/es'
 import { reports } from './reports/es'
 import { sending } from './sending/es'
+import { serverNames } from './server-names/es'
 import { shell } from './shell/es'
 import { templates } from './templates/es'
 import { waiting } from './waiting/es'
@@ -25,6 +26,7 @@ export const es: Texts = {
   ...people,
   ...reports,
   ...sending,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

@@ -10,6 +10,7 @@ import { mail } from './mail/fr'
 import { people } from './people/fr'
 import { reports } from './reports/fr'
 import { sending } from './sending/fr'
+import { serverNames } from './server-names/fr'
 import { shell } from './shell/fr'
 import { templates } from './templates/fr'
 import { waiting } from './waiting/fr'
@@ -25,6 +26,7 @@ export const fr: Texts = {
   ...people,
   ...reports,
   ...sending,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

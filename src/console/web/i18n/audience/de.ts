@@ -71,6 +71,10 @@ export const audience: typeof texts = {
       `${count(n, 'Kontakt erhält', 'Kontakte erhalten')} bis zur nächsten Anmeldung keine Werbe-E-Mails mehr.`,
     deleteText: (n: number) =>
       `${count(n, 'Kontakt verlässt', 'Kontakte verlassen')} alle Listen und Segmente. Nachrichten und Sperren bleiben erhalten. Sie können das 30 Tage lang rückgängig machen.`,
+    deleteAction: n => `${count(n, 'Kontakt', 'Kontakte')} löschen`,
+    selectMatching: n =>
+      n === undefined ? 'Alle passenden auswählen' : `Alle ${n.toLocaleString('de')} passenden auswählen`,
+    mostSelected: n => `${n.toLocaleString('de')} sind ausgewählt; mehr geht nicht auf einmal.`,
     deleteTitle: (n: number) => `${count(n, 'Kontakt', 'Kontakte')} löschen?`,
     deleted: (n: number) => `${count(n, 'Kontakt wurde', 'Kontakte wurden')} gelöscht.`,
     changed: (n: number, others: number) =>
@@ -255,7 +259,6 @@ export const audience: typeof texts = {
     noMembers: 'Niemand ist auf dieser Liste',
     noMembersText: 'Fügen Sie Kontakte aus der Kontaktübersicht, durch einen Import oder ein Formular hinzu.',
     noMatches: 'Kein Kontakt entspricht den Regeln dieser Liste.',
-    addContacts: 'Kontakte hinzufügen',
     removeMembers: 'Von der Liste entfernen',
     removed: (n: number) => `${count(n, 'Kontakt wurde', 'Kontakte wurden')} von der Liste entfernt.`,
     deleteTitle: (name: string) => `Liste „${name}“ löschen?`,
@@ -269,7 +272,6 @@ export const audience: typeof texts = {
     editTitle: 'Tag bearbeiten',
     search: 'Name eines Tags',
     color: 'Farbe',
-    noColor: 'Keine Farbe',
     contacts: 'Kontakte',
     emptyTitle: 'Noch keine Tags',
     emptyText:

@@ -70,6 +70,10 @@ export const audience = {
       `${count(n, 'contact', 'contacts')} will get no more marketing mail until they subscribe again.`,
     deleteText: (n: number) =>
       `${count(n, 'contact', 'contacts')} will leave all lists and segments. Messages and suppressions are kept. You can undo this for 30 days.`,
+    deleteAction: (n: number) => `Delete ${count(n, 'contact', 'contacts')}`,
+    selectMatching: (n: number | undefined) =>
+      n === undefined ? 'Select all that match' : `Select all ${n.toLocaleString('en')} that match`,
+    mostSelected: (n: number) => `${n.toLocaleString('en')} are selected, which is the most at once.`,
     deleteTitle: (n: number) => `Delete ${count(n, 'contact', 'contacts')}?`,
     deleted: (n: number) => `${count(n, 'contact was', 'contacts were')} deleted.`,
     changed: (n: number, others: number) =>
@@ -252,7 +256,6 @@ export const audience = {
     noMembers: 'This list is empty',
     noMembersText: 'Add contacts on the Contacts page, by an import, or through a form.',
     noMatches: 'No contact matches the rules of this list.',
-    addContacts: 'Add contacts',
     removeMembers: 'Remove from list',
     removed: (n: number) => `${count(n, 'contact was', 'contacts were')} removed from the list.`,
     deleteTitle: (name: string) => `Delete the list “${name}”?`,
@@ -266,7 +269,6 @@ export const audience = {
     editTitle: 'Edit tag',
     search: 'Name of a tag',
     color: 'Colour',
-    noColor: 'No colour',
     contacts: 'Contacts',
     emptyTitle: 'No tags yet',
     emptyText: 'A tag marks contacts, e.g. as customers. Segments and automations can use it.',

@@ -70,6 +70,12 @@ export const audience: typeof texts = {
       `${count(n, 'contacto no recibirá', 'contactos no recibirán')} más correo comercial hasta una nueva suscripción.`,
     deleteText: (n: number) =>
       `${count(n, 'contacto saldrá', 'contactos saldrán')} de todas las listas y segmentos. Los mensajes y los bloqueos se conservan. Puede deshacerlo durante 30 días.`,
+    deleteAction: n => `Eliminar ${count(n, 'contacto', 'contactos')}`,
+    selectMatching: n =>
+      n === undefined
+        ? 'Seleccionar todos los que coinciden'
+        : `Seleccionar los ${n.toLocaleString('es')} que coinciden`,
+    mostSelected: n => `Hay ${n.toLocaleString('es')} seleccionados, el máximo de una vez.`,
     deleteTitle: (n: number) => `¿Eliminar ${count(n, 'contacto', 'contactos')}?`,
     deleted: (n: number) => `${count(n, 'contacto eliminado', 'contactos eliminados')}.`,
     changed: (n: number, others: number) =>
@@ -255,7 +261,6 @@ export const audience: typeof texts = {
     noMembers: 'No hay nadie en esta lista',
     noMembersText: 'Añada contactos desde la página de contactos, con una importación o con un formulario.',
     noMatches: 'Ningún contacto cumple las reglas de esta lista.',
-    addContacts: 'Añadir contactos',
     removeMembers: 'Quitar de la lista',
     removed: (n: number) => `${count(n, 'contacto quitado', 'contactos quitados')} de la lista.`,
     deleteTitle: (name: string) => `¿Eliminar la lista «${name}»?`,
@@ -269,7 +274,6 @@ export const audience: typeof texts = {
     editTitle: 'Editar etiqueta',
     search: 'Nombre de una etiqueta',
     color: 'Color',
-    noColor: 'Sin color',
     contacts: 'Contactos',
     emptyTitle: 'Todavía no hay etiquetas',
     emptyText:

@@ -71,6 +71,12 @@ export const audience: typeof texts = {
       `${count(n, 'contact ne recevra', 'contacts ne recevront')} plus d’e-mails marketing jusqu’à un nouvel abonnement.`,
     deleteText: (n: number) =>
       `${count(n, 'contact quittera', 'contacts quitteront')} toutes les listes et tous les segments. Les messages et les blocages sont conservés. Vous pouvez annuler pendant 30 jours.`,
+    deleteAction: n => `Supprimer ${count(n, 'contact', 'contacts')}`,
+    selectMatching: n =>
+      n === undefined
+        ? 'Sélectionner tout ce qui correspond'
+        : `Sélectionner les ${n.toLocaleString('fr')} qui correspondent`,
+    mostSelected: n => `${n.toLocaleString('fr')} sont sélectionnés, le maximum en une fois.`,
     deleteTitle: (n: number) => `Supprimer ${count(n, 'contact', 'contacts')} ?`,
     deleted: (n: number) => `${count(n, 'contact supprimé', 'contacts supprimés')}.`,
     changed: (n: number, others: number) =>
@@ -256,7 +262,6 @@ export const audience: typeof texts = {
     noMembers: 'Cette liste est vide',
     noMembersText: 'Ajoutez des contacts depuis la page des contacts, par un import ou par un formulaire.',
     noMatches: 'Aucun contact ne correspond aux règles de cette liste.',
-    addContacts: 'Ajouter des contacts',
     removeMembers: 'Retirer de la liste',
     removed: (n: number) => `${count(n, 'contact retiré', 'contacts retirés')} de la liste.`,
     deleteTitle: (name: string) => `Supprimer la liste « ${name} » ?`,
@@ -270,7 +275,6 @@ export const audience: typeof texts = {
     editTitle: 'Modifier l’étiquette',
     search: 'Nom d’une étiquette',
     color: 'Couleur',
-    noColor: 'Sans couleur',
     contacts: 'Contacts',
     emptyTitle: 'Aucune étiquette pour l’instant',
     emptyText:
