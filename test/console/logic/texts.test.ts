@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { REJECTION_CODES } from '../../../src/audience/transfer/rejection-code.js'
 import { de } from '../../../src/console/web/i18n/de'
 import { en, type Texts } from '../../../src/console/web/i18n/en'
 import { es } from '../../../src/console/web/i18n/es'
@@ -130,6 +131,12 @@ t.test('every text is used: code names it, or looks it up in the group that it b
       return isUsed ? [] : [[...groups, name].join(' ')]
     })
   t.same(unusedIn(en, []), [])
+  t.end()
+})
+
+t.test('each reason for which an import rejects a row has a sentence in every language', t => {
+  for (const texts of [en, de, fr, es])
+    for (const code of REJECTION_CODES.filter(one => one !== 'other')) t.ok(texts.imports.codes[code], code)
   t.end()
 })
 
