@@ -8,6 +8,7 @@ import { once } from '../support/once.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { ALL_LOOKS, openBrowser, type Looking } from '../support/program/browser.js'
 import { openConsole, WIDE, type ConsoleOptions } from '../support/program/console.js'
+import { until } from '../support/until.js'
 
 const CONTACTS = 250
 
@@ -48,7 +49,7 @@ t.test('notices say that mail is captured, and which workspace is shown', async 
     await page.setViewportSize(sizeOf(looking))
     await go('/contacts')
     await page.getByText('No mail leaves this server').waitFor()
-    await page.getByText('This screen shows one workspace at a time, now ').waitFor()
+    await page.getByText('This screen shows one workspace at a time, now default.').waitFor()
     await inspect('console-notices')
     await go('/domains')
     await page.getByText('No mail leaves this server').waitFor()
@@ -63,7 +64,7 @@ t.test('notices say that mail is captured, and which workspace is shown', async 
 t.test('another workspace is chosen where one is shown', async t => {
   const { page, go } = await open(t)
   await go('/contacts')
-  await page.getByLabel('Workspace of this screen').selectOption({ label: 'zz other' })
+  await page.getByLabel('Show another one').selectOption({ label: 'zz other' })
   await page.getByText('No contacts yet').waitFor()
   t.match(page.url(), /workspace=/)
   t.equal(await page.getByText('This screen shows one workspace').count(), 0, 'the menu says which')
@@ -85,7 +86,7 @@ t.test('Back returns to where a list was left', async t => {
   await go(`/contacts?workspace=${workspaceId}`)
   await settled()
   await page.mouse.wheel(0, 6_000)
-  await page.waitForFunction('scrollY > 3000')
+  await until('the list to be scrolled', async () => (await page.evaluate<number>('scrollY')) > 3000)
   await settled()
   const before = await page.evaluate<number>('scrollY')
   t.ok(before > 3_000)
@@ -96,7 +97,10 @@ t.test('Back returns to where a list was left', async t => {
   t.equal(await page.evaluate<number>('scrollY'), 0)
   await page.goBack()
   await page.getByRole('heading', { level: 1, name: 'Contacts' }).waitFor()
-  await page.waitForFunction(`Math.abs(scrollY - ${before}) < 50`)
+  await until(
+    'the list to be where it was',
+    async () => Math.abs((await page.evaluate<number>('scrollY')) - before) < 50,
+  )
 })
 
 t.test('the palette finds lists, segments, templates and addresses', async t => {

@@ -80,7 +80,8 @@ export async function refreshWorkspaces(): Promise<void> {
 function setWorkspaces(workspaces: readonly Workspace[]): void {
   if (JSON.stringify(workspaces) === JSON.stringify(state.workspaces)) return
   state.workspaces = workspaces
-  if (!workspaces.some(({ id }) => id === state.usualId)) state.usualId = workspaces[0]?.id
+  if (workspaces.some(({ id }) => id === state.usualId)) return
+  state.usualId = workspaces.toSorted((one, other) => one.name.localeCompare(other.name))[0]?.id
 }
 
 export async function signOut(): Promise<void> {

@@ -52,7 +52,7 @@ export const shell: typeof texts = {
       'Von diesem Server wird nichts versendet: Alle E-Mails bleiben im lokalen Postfach (mta.capture).',
     showCaptured: 'Lokales Postfach öffnen',
     oneWorkspace: name => `Diese Seite zeigt einen Arbeitsbereich, zurzeit ${name}.`,
-    otherWorkspace: 'Arbeitsbereich dieser Seite',
+    otherWorkspace: 'Anderen zeigen',
     notices: 'Hinweise',
     sandboxNotice: 'Sie sehen die Sandbox: Nichts davon wurde wirklich versendet.',
     leaveSandbox: 'Sandbox verlassen',

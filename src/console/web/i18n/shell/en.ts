@@ -51,7 +51,7 @@ export const shell = {
     captureNotice: 'No mail leaves this server: all of it is kept in the local inbox (mta.capture).',
     showCaptured: 'Open the local inbox',
     oneWorkspace: (name: string) => `This screen shows one workspace at a time, now ${name}.`,
-    otherWorkspace: 'Workspace of this screen',
+    otherWorkspace: 'Show another one',
     notices: 'Notices',
     sandboxNotice: 'You are viewing the sandbox. None of this mail is delivered.',
     leaveSandbox: 'Leave the sandbox',

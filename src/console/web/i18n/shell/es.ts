@@ -51,7 +51,7 @@ export const shell: typeof texts = {
     captureNotice: 'Nada sale de este servidor: todo el correo queda en el buzón local (mta.capture).',
     showCaptured: 'Abrir el buzón local',
     oneWorkspace: name => `Esta pantalla muestra un solo espacio de trabajo: ${name}.`,
-    otherWorkspace: 'Espacio de trabajo de esta pantalla',
+    otherWorkspace: 'Mostrar otro',
     notices: 'Avisos',
     sandboxNotice: 'Está en el entorno de pruebas: nada de esto se envió a nadie.',
     leaveSandbox: 'Salir del entorno de pruebas',

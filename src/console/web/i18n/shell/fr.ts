@@ -52,7 +52,7 @@ export const shell: typeof texts = {
       'Rien ne quitte ce serveur : tous les messages restent dans la boîte locale (mta.capture).',
     showCaptured: 'Ouvrir la boîte locale',
     oneWorkspace: name => `Cet écran montre un seul espace de travail : ${name}.`,
-    otherWorkspace: 'Espace de travail de cet écran',
+    otherWorkspace: 'En montrer un autre',
     notices: 'Avis',
     sandboxNotice: 'Vous êtes dans le bac à sable : rien de ceci n’a été envoyé.',
     leaveSandbox: 'Quitter le bac à sable',
