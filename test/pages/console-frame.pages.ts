@@ -85,7 +85,7 @@ t.test('Back returns to where a list was left', async t => {
   const { page, go, settled, workspaceId } = await open(t)
   await go(`/contacts?workspace=${workspaceId}`)
   await settled()
-  await page.mouse.wheel(0, 6_000)
+  await page.evaluate('scrollTo(0, 3500)')
   await until('the list to be scrolled', async () => (await page.evaluate<number>('scrollY')) > 3000)
   await settled()
   const before = await page.evaluate<number>('scrollY')
