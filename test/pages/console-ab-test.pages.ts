@@ -79,7 +79,7 @@ t.test('an A/B test is composed, sent, watched, and its winner chosen', async t 
   t.match(await get('/email?limit=1'), [{ subject: 'May, and what it brings' }])
 
   await page.getByRole('button', { name: 'Send…' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Send to 20' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send to 10' }).click()
   await page.getByText('The sample has been sent.').waitFor()
   await page.getByText('Decision:').waitFor()
   await page.getByText('The difference may be chance').waitFor({ state: 'hidden' })
@@ -149,7 +149,7 @@ t.test('a test of the sender decides by itself, and can be taken out of a draft'
   await inspect('console-ab-test-compose')
   const copy = await post(`/campaigns/${campaign}/duplicate`, { name: 'Without' })
   await page.getByRole('button', { name: 'Send…' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Send to 20' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send to 4' }).click()
   await page.getByText('Variant A won automatically').waitFor()
   await page.getByText('20 of 20 done').waitFor()
   await inspect('console-ab-test-decided')

@@ -52,7 +52,7 @@ t.test('an automation with a branch is drawn, tried on a contact, activated and 
   const canvas = page.getByRole('region', { name: 'Canvas' })
   const panel = page.locator('.panel')
   await canvas.getByRole('button', { name: /Start/ }).first().click()
-  await panel.getByText('the trigger has no tagName').waitFor()
+  await panel.getByText('Enter a tag.').waitFor()
   await panel.getByLabel('Tag', { exact: true }).fill('new')
 
   const add = async (after: RegExp, type: RegExp) => {
@@ -65,7 +65,7 @@ t.test('an automation with a branch is drawn, tried on a contact, activated and 
   await panel.getByLabel('Attribute', { exact: true }).fill('plan')
   await panel.getByLabel('Value').fill('pro')
   await add(/Add a step after Step 2, Branch, yes/, /^Send an email/)
-  await panel.getByText('has no templateId').waitFor()
+  await panel.getByText('Choose a template.').waitFor()
   await inspect('console-automation-problem')
   await panel.getByLabel('Template').selectOption({ label: 'Hello' })
   await panel.getByLabel('Subject').fill('For those with pro')

@@ -76,6 +76,6 @@ t.test('with SQLite there is no list of nodes', async t => {
   const { page, go } = await openConsole(t, appliance)
   await go('/health')
   await page.getByRole('heading', { name: 'Locked sign-ins' }).waitFor()
-  await page.getByText('Nothing needs attention.').or(page.getByText('Needs attention')).first().waitFor()
+  await page.getByText('No mail is sent').or(page.getByText('Needs attention')).first().waitFor()
   t.equal(await page.getByRole('heading', { name: 'Nodes' }).count(), 0)
 })

@@ -272,7 +272,7 @@ t.test('what is typed is kept through a reload, and nobody overwrites anybody un
   t.equal(await text().innerText(), 'Mine')
 
   await api('patch', `/templates/${id}`, { name: 'Theirs' })
-  await hears(page.getByText(/Somebody saved another version/).waitFor())
+  await hears(page.getByText(/Someone else has changed this/).waitFor())
   await inspect('console-template-conflict')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText(/Someone else has changed this/).waitFor()

@@ -30,6 +30,7 @@ import {
 import { findImportWait } from './import-wait-store.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
 import type { ImportJob } from './importer.js'
+import { rejectionCode } from './rejection-code.js'
 import { PRESET_CHOICES, type PresetChoice } from './reading/presets.js'
 import { MAX_FILE_OCTETS, receiveFile } from './receive-file.js'
 
@@ -186,6 +187,7 @@ async function withRejections(
     ...importToApi(one, await waitOf(db, one)),
     rejected_rows: rejections.map(({ line, reason, cells }) => ({
       line,
+      code: rejectionCode(reason),
       reason,
       value: rejectedValue(one.options.columns, cells),
     })),

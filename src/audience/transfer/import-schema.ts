@@ -13,6 +13,7 @@ import { DECIMAL_MARKS } from './reading/cell-numbers.js'
 import { COLUMN_TYPES, type TypeRules } from './reading/column-types.js'
 import { declaredType } from './reading/columns.js'
 import { PRESET_CHOICES, PRESETS } from './reading/presets.js'
+import { REJECTION_CODES } from './rejection-code.js'
 import { MAX_FILE_OCTETS } from './receive-file.js'
 
 export const FIELDS = {
@@ -61,6 +62,7 @@ export const MAX_SHOWN = 100
 const RejectedRow = Type.Object(
   {
     line: Type.Integer(),
+    code: Type.Enum([...REJECTION_CODES], { description: 'Why, for programs; more may be added.' }),
     reason: Type.String(),
     value: TextOrNull({
       description: 'What the row has in the column of the address, at most 200 characters; null if nothing.',

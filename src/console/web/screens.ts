@@ -211,6 +211,28 @@ export const SCREENS = [
   },
 ] as const satisfies readonly Screen[]
 
+/** Screens that show and change one workspace, by the beginning of their path; the others can show all of them. */
+const OF_ONE_WORKSPACE = new Set([
+  'attributes',
+  'automations',
+  'bounces',
+  'campaigns',
+  'contacts',
+  'feeds',
+  'forms',
+  'lists',
+  'media',
+  'segments',
+  'suppressions',
+  'tags',
+  'templates',
+])
+
+/** @param path as in the address */
+export function isOfOneWorkspace(path: string): boolean {
+  return OF_ONE_WORKSPACE.has(path.split('/')[1] ?? '')
+}
+
 export type ScreenPath = (typeof SCREENS)[number]['path']
 
 export interface Found {

@@ -131,7 +131,12 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     declared: 'number',
     misfits: { count: 1, examples: [{ line: 17, cell: 'unknown' }] },
   },
-  RejectedRow: { line: 17, reason: 'the address has no @', value: 'ann.example.com' },
+  RejectedRow: {
+    line: 17,
+    code: 'invalid_address',
+    reason: 'the address has no @',
+    value: 'ann.example.com',
+  },
   NamedReference: { id: IDS.list, name: 'Newsletter' },
 
   List: list,

@@ -90,11 +90,16 @@ t.test('a CSV file creates contacts, in a list and with tags, and reports each r
       { name: 'Tags', field: 'tags' },
     ],
     rejected_rows: [
-      { line: 4, reason: 'the address has no @', value: 'nonsense' },
-      { line: 5, reason: 'duplicate of the address in line 2', value: 'ANN@example.com' },
-      { line: 7, reason: 'subscribed is "perhaps", must be yes or no' },
-      { line: 8, reason: 'the row has 7 cells, but the header has 6' },
-      { line: 9, reason: 'the row has no address', value: null },
+      { line: 4, code: 'invalid_address', reason: 'the address has no @', value: 'nonsense' },
+      {
+        line: 5,
+        code: 'duplicate_address',
+        reason: 'duplicate of the address in line 2',
+        value: 'ANN@example.com',
+      },
+      { line: 7, code: 'not_yes_or_no', reason: 'subscribed is "perhaps", must be yes or no' },
+      { line: 8, code: 'too_many_cells', reason: 'the row has 7 cells, but the header has 6' },
+      { line: 9, code: 'no_address', reason: 'the row has no address', value: null },
     ],
   })
   const [bob, ann] = await contacts()

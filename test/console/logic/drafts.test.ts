@@ -13,6 +13,7 @@ import {
   type AbTestDraft,
 } from '../../../src/console/web/screens/campaigns/ab-test'
 import {
+  needsChoice,
   remainingMs,
   settledOf,
   STATUSES,
@@ -20,6 +21,12 @@ import {
   type Campaign,
 } from '../../../src/console/web/screens/campaigns/campaigns'
 import { changesOf, draftOf } from '../../../src/console/web/screens/campaigns/draft'
+import {
+  errorsIn,
+  reachOf,
+  senderOf,
+  verdictOf,
+} from '../../../src/console/web/screens/campaigns/send-dialog'
 import {
   NEW_WINDOW,
   windowDraftOf,
@@ -87,6 +94,63 @@ t.test('fields of a campaign that are left empty are sent as not set, without sp
   })
   t.equal(changesOf({ ...draft, ratePerHour: ' 60 ' }).rate_per_hour, 60)
   t.equal(changesOf({ ...draft, isAtUsualHour: true }).send_time, 'usual_hour')
+  t.end()
+})
+
+t.test('the last dialog counts who gets mail at once: of an A/B test, its sample', t => {
+  const test: AbTestDraft = { ...NEW_TEST, sample: '20' }
+  t.same(reachOf(test, 980), { first: 196, later: 784 })
+  t.same(reachOf(null, 980), { first: 980, later: 0 })
+  t.same(reachOf({ ...NEW_TEST, sample: '100' }, 980), { first: 980, later: 0 })
+  t.end()
+})
+
+t.test('the last dialog says what the check found, and whether that is still so', t => {
+  const check = (more: object) =>
+    ({
+      status: 'completed',
+      started_at: '2026-03-10T10:00:00.000Z',
+      errors: 0,
+      warnings: 0,
+      findings: [],
+      ...more,
+    }) as unknown as Parameters<typeof verdictOf>[0]
+  const before = '2026-03-10T09:00:00.000Z'
+  t.equal(verdictOf(undefined, before), 'unchecked')
+  t.equal(verdictOf(check({ status: 'running' }), before), 'running')
+  t.equal(verdictOf(check({ status: 'failed' }), before), 'failed')
+  t.equal(verdictOf(check({ errors: 2 }), before), 'errors')
+  t.equal(verdictOf(check({ warnings: 2 }), before), 'warnings')
+  t.equal(verdictOf(check({}), before), 'fine')
+  t.equal(verdictOf(check({ errors: 2 }), '2026-03-10T11:00:00.000Z'), 'stale')
+  const findings = [
+    { severity: 'error', code: 'link_empty' },
+    { severity: 'warning', code: 'too_large' },
+    { severity: 'error', code: 'link_empty' },
+  ]
+  t.same(errorsIn(check({ findings })), ['link_empty'])
+  t.end()
+})
+
+t.test('the last dialog names the sender that the mail will have', t => {
+  const workspace = { default_from_email: 'shop@shop.test', default_from_name: 'Shop' }
+  t.equal(senderOf({ fromEmail: '', fromName: '' }, workspace), 'Shop <shop@shop.test>')
+  t.equal(senderOf({ fromEmail: ' news@shop.test ', fromName: 'News' }, workspace), 'News <news@shop.test>')
+  t.equal(senderOf({ fromEmail: 'Ann <ann@shop.test>', fromName: '' }, workspace), 'Ann <ann@shop.test>')
+  t.equal(senderOf({ fromEmail: '', fromName: 'News' }, undefined), '')
+  t.end()
+})
+
+t.test('a campaign whose A/B test waits for a person says so instead of “Sending”', t => {
+  const waits = (more: object, status = 'sending') =>
+    needsChoice({ status, waiting_for: { reason: 'ab_test', detail: '', ...more } } as Parameters<
+      typeof needsChoice
+    >[0])
+  t.ok(waits({}))
+  t.notOk(waits({ until: '2026-03-10T12:00:00.000Z' }), 'it is decided then')
+  t.notOk(waits({ reason: 'rate' }))
+  t.notOk(waits({}, 'paused'))
+  t.notOk(needsChoice({ status: 'sending', waiting_for: null }))
   t.end()
 })
 

@@ -33,7 +33,17 @@ import {
   STEP_WIDTH,
   wayId,
 } from '../../../src/console/web/screens/automations/flow/layout'
-import { problemsIn, problemsOfRefusal } from '../../../src/console/web/screens/automations/flow/problems'
+import {
+  problemsIn,
+  problemsOfRefusal,
+  problemText,
+} from '../../../src/console/web/screens/automations/flow/problems'
+import { FAULT_REASONS } from '../../../src/automations/flows/flow-fault.js'
+import { de } from '../../../src/console/web/i18n/de'
+import { en } from '../../../src/console/web/i18n/en'
+import { es } from '../../../src/console/web/i18n/es'
+import { fr } from '../../../src/console/web/i18n/fr'
+import { keepLanguageIn } from '../../../src/console/web/i18n/i18n'
 import { STEP_TYPES } from '../../../src/console/web/screens/automations/automations'
 import { randomOf, type Random } from '../../support/content/random-structure'
 
@@ -384,6 +394,34 @@ t.test('a line is drawn through its corners, which are round as far as there is 
     ]),
     /NaN/,
   )
+  t.end()
+})
+
+t.test('problems are told in the viewer’s language, without names of the API', t => {
+  const problem = (more: object) =>
+    problemText({
+      code: 'invalid_step',
+      severity: 'error',
+      message: 'has no templateId',
+      reason: null,
+      field: null,
+      key: 'a',
+      ...more,
+    })
+  t.equal(problem({ reason: 'missing', field: 'templateId' }), 'Choose a template.')
+  t.equal(problem({ reason: 'unknown', field: 'listId' }), 'The list was deleted; choose another.')
+  t.equal(problem({ code: 'invalid_trigger', reason: 'missing', field: 'listId' }), 'Choose a list.')
+  t.equal(problem({ reason: 'no_sender', field: 'templateId' }), en.automations.faults.reasons.no_sender)
+  t.equal(problem({ code: 'loop' }), en.automations.faults.loop)
+  t.equal(problem({ reason: 'missing', field: 'ofALaterVersion' }), en.automations.faults.otherField)
+  for (const texts of [en, de, fr, es]) {
+    keepLanguageIn({ language: 'en', locale: 'en', texts })
+    for (const reason of FAULT_REASONS.filter(one => one !== 'missing' && one !== 'unknown'))
+      t.ok(texts.automations.faults.reasons[reason], reason)
+    for (const code of ['missing_step', 'loop', 'unreachable_step', 'no_steps', 'strange_condition'])
+      t.notMatch(problem({ code }), 'templateId', code)
+  }
+  keepLanguageIn({ language: 'en', locale: 'en', texts: en })
   t.end()
 })
 

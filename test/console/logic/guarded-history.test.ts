@@ -7,6 +7,7 @@ class Tab implements HistoryWindow {
   private entries: { url: string; state: unknown }[]
   private index = 0
   private listener = () => {}
+  scrollY = 0
 
   constructor(url: string) {
     this.entries = [{ url, state: null }]
@@ -136,6 +137,28 @@ t.test('after a reload the order of the entries is still known', t => {
   again.guardWith(() => true)
   tab.go(-1)
   t.equal(tab.url, '/lists/2')
+  t.end()
+})
+
+t.test('whoever comes back to a list finds it where they left it, and a new screen begins at its top', t => {
+  const tab = new Tab('/contacts')
+  const entries = new GuardedHistory(
+    tab,
+    () => {},
+    () => true,
+  )
+  t.equal(tab.history.scrollRestoration, 'manual', 'the browser would scroll before the rows are there')
+  tab.scrollY = 4_200
+  entries.push('/contacts/1')
+  t.equal(entries.scrollToRestore(), 0)
+  tab.scrollY = 90
+  tab.go(-1)
+  t.equal(entries.scrollToRestore(), 4_200)
+  tab.go(1)
+  t.equal(entries.scrollToRestore(), 90)
+  tab.go(-1)
+  entries.push('/contacts/2')
+  t.equal(entries.scrollToRestore(), 0, 'another contact, although the entry before it was scrolled')
   t.end()
 })
 

@@ -8,6 +8,7 @@ import {
   MOST_READ_AGAIN,
   NO_ROWS,
   readAgain,
+  readAll,
   readRows,
   START,
   type Listed,
@@ -268,4 +269,21 @@ t.test('without a stream, screens are read again after a while', t => {
   readDue(followers, 60_000, true)
   t.same(taken(), [], 'with one they are not')
   t.end()
+})
+
+t.test('all that match are selected along the cursor, also those that were never shown', async t => {
+  const server = serverOf(2_401)
+  const noted: number[] = []
+  const all = await readAll(server.read, { most: 100_000, note: n => noted.push(n), isCurrent: () => true })
+  t.equal(new Set(all).size, 2_401)
+  t.same(noted, [1_000, 2_000, 2_401])
+  t.ok(
+    server.asked.every(({ count }) => count === false),
+    'nothing is counted again',
+  )
+  t.equal(
+    (await readAll(serverOf(2_401).read, { most: 1_500, note: () => {}, isCurrent: () => true }))?.length,
+    1_500,
+  )
+  t.equal(await readAll(serverOf(10).read, { most: 100, note: () => {}, isCurrent: () => false }), undefined)
 })

@@ -4,7 +4,7 @@ import { de } from '../../../src/console/web/i18n/de'
 import { en } from '../../../src/console/web/i18n/en'
 import { es } from '../../../src/console/web/i18n/es'
 import { fr } from '../../../src/console/web/i18n/fr'
-import { findScreen, SCREENS, type Screen } from '../../../src/console/web/screens'
+import { findScreen, isOfOneWorkspace, SCREENS, type Screen } from '../../../src/console/web/screens'
 import { GROUPS, namedScreens, screensOf } from '../../../src/console/web/shell/navigation'
 import {
   isGranted,
@@ -107,6 +107,34 @@ t.test('only owners and operators see keys and operators, only who may change co
   t.same(seenBy('/contacts/import'), ['owner', 'operator', 'marketer'])
   t.same(seenBy('/segments/new'), ['owner', 'operator', 'marketer'])
   t.same(seenBy('/webhooks'), ['owner', 'operator', 'viewer'])
+  t.end()
+})
+
+t.test('screens that read and write one workspace say so, those of all workspaces do not', t => {
+  const ofOne = SCREENS.map(({ path }) => path).filter(isOfOneWorkspace)
+  for (const path of [
+    '/contacts',
+    '/contacts/:id',
+    '/contacts/import',
+    '/campaigns/:id',
+    '/templates',
+    '/forms',
+  ])
+    t.ok(
+      ofOne.some(one => one === path),
+      path,
+    )
+  for (const path of [
+    '/',
+    '/messages',
+    '/domains',
+    '/webhooks',
+    '/keys',
+    '/workspaces',
+    '/health',
+    '/account',
+  ])
+    t.notOk(isOfOneWorkspace(path), path)
   t.end()
 })
 

@@ -4,9 +4,12 @@ import t from 'tap'
 import { ApiFault, faultOf } from '../../../src/console/web/api/fault'
 import { de } from '../../../src/console/web/i18n/de'
 import { en } from '../../../src/console/web/i18n/en'
+import { es } from '../../../src/console/web/i18n/es'
+import { fr } from '../../../src/console/web/i18n/fr'
 import { keepLanguageIn } from '../../../src/console/web/i18n/i18n'
 import { roundTop, shadeOf, stepTo } from '../../../src/console/web/lib/scale'
-import { matching, meantBy, searchesFor } from '../../../src/console/web/shell/commands'
+import { foundAmong, matching, meantBy, searchesFor } from '../../../src/console/web/shell/commands'
+import { VALUE_RULES } from '../../../src/core/errors.js'
 import { asCurl, withCall, type Call } from '../../../src/console/web/api/curl'
 
 const COMMANDS = ['Messages', 'Bounces', 'Workspace: Message lab', 'API reference', 'Theme: dark'].map(
@@ -25,6 +28,24 @@ t.test('the palette finds words anywhere, in any order, and first what begins wi
     COMMANDS.map(({ text }) => text),
     'all, before anything is typed',
   )
+  t.end()
+})
+
+t.test('the palette finds records by words of their names, a few of each kind', t => {
+  const campaigns = Array.from({ length: 9 }, (_, n) => ({
+    kind: 'campaigns' as const,
+    id: String(n),
+    text: `May news ${n}`,
+  }))
+  t.same(
+    foundAmong(campaigns, 'NEWS may').map(({ id }) => id),
+    ['0', '1', '2', '3', '4'],
+  )
+  t.same(
+    foundAmong(campaigns, 'news 7').map(({ id }) => id),
+    ['7'],
+  )
+  t.same(foundAmong(campaigns, 'm'), [], 'one letter is too little')
   t.end()
 })
 
@@ -132,6 +153,28 @@ t.test('faults that every form may meet are told in the viewer’s language', t 
   keepLanguageIn({ language: 'de', locale: 'de', texts: de })
   t.equal(new ApiFault('network', 'no answer').message, de.faults.network)
   keepLanguageIn({ language: 'en', locale: 'en', texts: en })
+  t.end()
+})
+
+t.test('what a value breaks is told in the viewer’s language, without names of the API', t => {
+  const body = (rule: string, limit?: number) => ({
+    error: {
+      code: 'validation_error',
+      message: 'from_email must have at most 320 characters',
+      path: 'from_email',
+      rule,
+      limit,
+    },
+  })
+  t.equal(refused(400, body('max_length', 320)).message, 'At most 320 characters are allowed.')
+  t.equal(refused(400, body('required')).message, 'This is required.')
+  t.match(refused(400, body('a_new_rule')).message, 'from_email must', 'a rule that is not known yet')
+  for (const texts of [en, de, fr, es])
+    for (const rule of VALUE_RULES) t.ok(texts.faults.rules[rule]?.(3), rule)
+  t.equal(
+    refused(400, { error: { code: 'missing_from_email', message: 'Give from_email' } }).message,
+    en.faults.codes.missing_from_email,
+  )
   t.end()
 })
 

@@ -1,5 +1,8 @@
 /** The languages of the console: complete, with every value in its sentence, and counted as each language counts. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { REJECTION_CODES } from '../../../src/audience/transfer/rejection-code.js'
 import { de } from '../../../src/console/web/i18n/de'
 import { en, type Texts } from '../../../src/console/web/i18n/en'
 import { es } from '../../../src/console/web/i18n/es'
@@ -90,6 +93,50 @@ t.test('a value that English names is named in every language', t => {
     }
   }
   t.ok(compared > 500)
+  t.end()
+})
+
+const WEB = 'src/console/web'
+
+/** Code of the console without its texts. */
+function codeIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return entry.name === 'i18n' ? [] : codeIn(path)
+    return /\.(ts|svelte)$/.test(entry.name) ? [readFileSync(path, 'utf8')] : []
+  })
+}
+
+t.test('every text is used: code names it, or looks it up in the group that it belongs to', t => {
+  const files = [...codeIn(WEB), readFileSync(join(WEB, 'i18n/i18n.ts'), 'utf8')]
+  const all = files.join('\n')
+  const known = files.map(code => ({
+    words: new Set(code.match(/\w+/g)),
+    members: new Set(code.match(/(?<=\.)\w+/g)),
+  }))
+  const lookedUp = new Map<string, boolean>()
+  /** `group[`, `Object.keys(… group)`, or handed over as a whole; `$derived(group)` is only a shorter name. */
+  const isLookedUp = (group: string) => {
+    const pattern = `\\b${group}(\\?\\.)?\\[|(?<!derived)\\([^()]{0,60}(\\(\\))?[\\w.]{0,60}\\b${group}\\)|\\b${group}(,| \\})`
+    const found = lookedUp.get(group) ?? new RegExp(pattern).test(all)
+    lookedUp.set(group, found)
+    return found
+  }
+  const isNamed = (groups: readonly string[], name: string) =>
+    known.some(({ words, members }) => members.has(name) && groups.every(group => words.has(group)))
+  const unusedIn = (texts: object, groups: readonly string[]): string[] =>
+    Object.entries(texts).flatMap(([name, one]) => {
+      if (typeof one === 'object') return unusedIn(one as object, [...groups, name])
+      const isUsed = isLookedUp(groups.at(-1) ?? '') || isNamed(groups, name)
+      return isUsed ? [] : [[...groups, name].join(' ')]
+    })
+  t.same(unusedIn(en, []), [])
+  t.end()
+})
+
+t.test('each reason for which an import rejects a row has a sentence in every language', t => {
+  for (const texts of [en, de, fr, es])
+    for (const code of REJECTION_CODES.filter(one => one !== 'other')) t.ok(texts.imports.codes[code], code)
   t.end()
 })
 

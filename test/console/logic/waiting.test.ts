@@ -3,7 +3,12 @@ import t from 'tap'
 import { de } from '../../../src/console/web/i18n/de'
 import { en } from '../../../src/console/web/i18n/en'
 import { keepLanguageIn } from '../../../src/console/web/i18n/i18n'
-import { sendingTimeText, waitingSentence, waitingUntil } from '../../../src/console/web/lib/waiting'
+import {
+  nextAttempt,
+  sendingTimeText,
+  waitingSentence,
+  waitingUntil,
+} from '../../../src/console/web/lib/waiting'
 import { WAIT_REASONS } from '../../../src/core/waiting.js'
 
 process.env['TZ'] = 'UTC'
@@ -41,5 +46,17 @@ t.test('before sending it says how long that takes and why', t => {
   )
   t.match(sendingTimeText({ ...hour, duration_seconds: null }), /more than 90 days/)
   t.notMatch(sendingTimeText({ ...hour, limited_by: null }), /an hour/)
+  t.end()
+})
+
+t.test('mail that is held has no next attempt, and one whose time has come is due', t => {
+  const now = Date.parse('2026-03-10T12:00:00Z')
+  const [past, later] = ['2026-03-10T11:59:49.000Z', '2026-03-10T12:05:00.000Z']
+  const held = { reason: 'hold', detail: '' } as const
+  t.equal(nextAttempt(held, past, now), 'held')
+  t.equal(nextAttempt({ reason: 'restore_hold', detail: '' }, later, now), 'held')
+  t.equal(nextAttempt(null, past, now), 'due', 'not “11 seconds ago”')
+  t.equal(nextAttempt(null, later, now), later)
+  t.equal(nextAttempt({ reason: 'back_off', detail: '', until: later }, past, now), later)
   t.end()
 })

@@ -195,6 +195,8 @@ function faultOfError(json: unknown, described: object): string | undefined {
   if (typeof code !== 'string' || typeof message !== 'string' || message === '')
     return 'answers an error without code or message'
   if (path !== undefined && typeof path !== 'string') return 'answers an error whose path is no text'
+  if (rule !== undefined && typeof rule !== 'string') return 'answers an error whose rule is no text'
+  if (limit !== undefined && typeof limit !== 'number') return 'answers an error whose limit is no number'
   return code in described ? undefined : `answers ${code}, which is not described`
 }
 

@@ -1,6 +1,14 @@
 /** What can go wrong with a request, in the form screens show it. */
 import { tr } from '../i18n/i18n'
 
+interface More {
+  readonly status?: number
+  readonly path?: string
+  readonly rule?: string
+  readonly limit?: number
+  readonly retryAfterSeconds?: number
+}
+
 export class ApiFault extends Error {
   /** Of the API, e.g. `validation_error`; `network` if no answer came. */
   readonly code: string
@@ -8,36 +16,39 @@ export class ApiFault extends Error {
   readonly status: number
   /** The field at fault, e.g. `/email`. */
   readonly path: string | undefined
+  /** What its value breaks, e.g. `max_length`; undefined if the API says it only in words. */
+  readonly rule: string | undefined
   readonly retryAfterSeconds: number | undefined
 
-  constructor(
-    code: string,
-    message: string,
-    more: { readonly status?: number; readonly path?: string; readonly retryAfterSeconds?: number } = {},
-  ) {
+  constructor(code: string, message: string, more: More = {}) {
     super(wordsFor(code, more) ?? message)
     this.code = code
     this.status = more.status ?? 0
     this.path = more.path
+    this.rule = more.rule
     this.retryAfterSeconds = more.retryAfterSeconds
   }
 }
 
-/** In the viewer's language, for faults that every form may meet. */
-function wordsFor(
-  code: string,
-  { status, retryAfterSeconds = 60 }: { readonly status?: number; readonly retryAfterSeconds?: number },
-): string | undefined {
+/** In the viewer's language, by what the API names with a code; its own words, which are English, say the rest. */
+function wordsFor(code: string, { status, rule, limit, retryAfterSeconds = 60 }: More): string | undefined {
   const { faults } = tr()
   if (code === 'network') return faults.network
   if (code === 'cancelled') return faults.cancelled
   if (status === 429) return faults.rateLimited(retryAfterSeconds)
   if (status === 412) return faults.conflict
-  return undefined
+  if (rule !== undefined) return faults.rules[rule]?.(limit)
+  return faults.codes[code]
 }
 
 interface ErrorBody {
-  readonly error?: { readonly code?: string; readonly message?: string; readonly path?: string }
+  readonly error?: {
+    readonly code?: string
+    readonly message?: string
+    readonly path?: string
+    readonly rule?: string
+    readonly limit?: number
+  }
 }
 
 export function faultOf(response: Response, body: unknown): ApiFault {
@@ -46,6 +57,8 @@ export function faultOf(response: Response, body: unknown): ApiFault {
   return new ApiFault(error.code ?? 'internal_error', error.message ?? `HTTP ${response.status}`, {
     status: response.status,
     ...(error.path === undefined ? {} : { path: error.path }),
+    ...(error.rule === undefined ? {} : { rule: error.rule }),
+    ...(error.limit === undefined ? {} : { limit: error.limit }),
     ...(Number.isFinite(retryAfter) ? { retryAfterSeconds: retryAfter } : {}),
   })
 }

@@ -11,6 +11,7 @@ import { people } from './people/de'
 import { reports } from './reports/de'
 import { sending } from './sending/de'
 import { setup } from './setup/de'
+import { serverNames } from './server-names/de'
 import { shell } from './shell/de'
 import { templates } from './templates/de'
 import { waiting } from './waiting/de'
@@ -27,6 +28,7 @@ export const de: Texts = {
   ...reports,
   ...sending,
   ...setup,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

@@ -10,6 +10,7 @@ import { people } from './people/en'
 import { reports } from './reports/en'
 import { sending } from './sending/en'
 import { setup } from './setup/en'
+import { serverNames } from './server-names/en'
 import { shell } from './shell/en'
 import { templates } from './templates/en'
 import { waiting } from './waiting/en'
@@ -26,6 +27,7 @@ export const en = {
   ...reports,
   ...sending,
   ...setup,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

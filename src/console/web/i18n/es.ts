@@ -11,6 +11,7 @@ import { people } from './people/es'
 import { reports } from './reports/es'
 import { sending } from './sending/es'
 import { setup } from './setup/es'
+import { serverNames } from './server-names/es'
 import { shell } from './shell/es'
 import { templates } from './templates/es'
 import { waiting } from './waiting/es'
@@ -27,6 +28,7 @@ export const es: Texts = {
   ...reports,
   ...sending,
   ...setup,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

@@ -11,6 +11,7 @@ import { people } from './people/fr'
 import { reports } from './reports/fr'
 import { sending } from './sending/fr'
 import { setup } from './setup/fr'
+import { serverNames } from './server-names/fr'
 import { shell } from './shell/fr'
 import { templates } from './templates/fr'
 import { waiting } from './waiting/fr'
@@ -27,6 +28,7 @@ export const fr: Texts = {
   ...reports,
   ...sending,
   ...setup,
+  ...serverNames,
   ...shell,
   ...templates,
   ...waiting,

@@ -14,6 +14,18 @@ export function waitingUntil({ until }: WaitingFor): string {
   return until === undefined ? '' : tr().waiting.until(shortTime(until))
 }
 
+/**
+ * When a message is tried next.
+ *
+ * @param at its next attempt, RFC 3339 @param now ms since epoch UTC
+ * @returns a time to come, RFC 3339; `due` once that has passed; `held` while somebody has to release it
+ */
+export function nextAttempt(waiting: WaitingFor | null | undefined, at: string | null, now: number): string {
+  if (waiting?.reason === 'hold' || waiting?.reason === 'restore_hold') return 'held'
+  const next = waiting?.until ?? at
+  return next === null || Date.parse(next) <= now ? 'due' : next
+}
+
 export function sendingTimeText({ duration_seconds: seconds, limited_by: by, limit }: SendingTime): string {
   const texts = tr().waiting
   const takes = seconds === null ? texts.takesMonths : texts.takes(duration(1_000 * seconds))

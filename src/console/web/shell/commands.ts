@@ -35,3 +35,20 @@ export function searchesFor(typed: string): readonly Search[] {
     { screen: '/contacts', query: 'search' },
   ]
 }
+
+/** A record of the workspace that is shown. */
+export interface FoundRecord {
+  /** Its list in the navigation. */
+  readonly kind: 'campaigns' | 'templates' | 'lists' | 'segments' | 'contacts'
+  readonly id: string
+  /** Its name or address. */
+  readonly text: string
+}
+
+/** Fewer letters match too much. */
+export const MIN_TYPED = 2
+const MOST_OF_A_KIND = 5
+
+export function foundAmong(records: readonly FoundRecord[], typed: string): FoundRecord[] {
+  return typed.length < MIN_TYPED ? [] : matching(records, typed).slice(0, MOST_OF_A_KIND)
+}

@@ -2,7 +2,8 @@
  * The browser's history, asked before a screen with unsaved changes is left.
  *
  * When a person goes back or forward, the browser has already changed the address before it says so. Each entry carries its place in the
- * order, so that the way back to where one was is known.
+ * order, so that the way back to where one was is known. How far each entry was scrolled is kept for the return to it: the browser itself
+ * would scroll before the rows of a list are there.
  */
 
 /** What of a window the history needs. */
@@ -12,7 +13,9 @@ export interface HistoryWindow {
     pushState(state: unknown, unused: string, url: string): void
     replaceState(state: unknown, unused: string, url?: string): void
     go(steps: number): void
+    scrollRestoration?: ScrollRestoration
   }
+  readonly scrollY: number
   addEventListener(type: 'popstate', listener: () => void): void
 }
 
@@ -22,6 +25,8 @@ export class GuardedHistory {
   /** Position of the entry that is shown. */
   private at: number
   private guard: (() => boolean) | undefined
+  /** How far entries were scrolled, by position. */
+  private readonly scrolled = new Map<number, number>()
   /** Whether the next `popstate` is our own return after "no". */
   private isReturning = false
 
@@ -34,6 +39,7 @@ export class GuardedHistory {
     this.mayDiscard = mayDiscard
     this.at = positionOf(window.history.state) ?? 0
     this.mark()
+    window.history.scrollRestoration = 'manual'
     window.addEventListener('popstate', () => {
       if (this.hasMoved()) onMove()
     })
@@ -42,7 +48,9 @@ export class GuardedHistory {
   /** @returns whether the address was changed; false if the person wants to stay */
   push(url: string): boolean {
     if (!this.mayLeave()) return false
+    this.keepScroll()
     this.at += 1
+    this.scrolled.delete(this.at)
     this.window.history.pushState({ at: this.at }, '', url)
     return true
   }
@@ -74,9 +82,19 @@ export class GuardedHistory {
       this.window.history.go(this.at - to)
       return false
     }
+    this.keepScroll()
     this.at = to
     if (positionOf(state) === undefined) this.mark()
     return true
+  }
+
+  /** How far the shown entry was scrolled when it was left, in pixels; 0 if it is a new one. */
+  scrollToRestore(): number {
+    return this.scrolled.get(this.at) ?? 0
+  }
+
+  private keepScroll(): void {
+    this.scrolled.set(this.at, this.window.scrollY)
   }
 
   private mayLeave(): boolean {

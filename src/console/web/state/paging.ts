@@ -117,3 +117,34 @@ export function readAgain(
     length <= MOST_READ_AGAIN ? undefined : marks.filter(({ index }) => index <= seenFrom - pageSize).at(-1)
   return near ? { from: near, wanted: MOST_AT_ONCE } : { from: START, wanted: Math.max(pageSize, length) }
 }
+
+/**
+ * Every row that matches, in the largest pages that the API gives, one after another along the cursor.
+ *
+ * @param note called after each page with how many there are so far @param isCurrent asked after each page
+ * @returns undefined if it no longer is; at most `most` rows
+ */
+export async function readAll<T>(
+  read: (wanted: Wanted) => Promise<Listed<T>>,
+  {
+    most,
+    note,
+    isCurrent,
+  }: { readonly most: number; readonly note: (count: number) => void; readonly isCurrent: () => boolean },
+): Promise<readonly T[] | undefined> {
+  const rows: T[] = []
+  let after: string | undefined
+  do {
+    const limit = Math.min(MOST_AT_ONCE, most - rows.length)
+    const { data, pagination } = await read({
+      limit,
+      count: false,
+      ...(after === undefined ? {} : { after }),
+    })
+    if (!isCurrent()) return undefined
+    rows.push(...data)
+    note(rows.length)
+    after = pagination.has_more ? (pagination.next_cursor ?? undefined) : undefined
+  } while (after !== undefined && rows.length < most)
+  return rows
+}

@@ -15,6 +15,11 @@ const entries = new GuardedHistory(
   () => confirm(tr().common.unsaved),
 )
 
+/** How far the place was scrolled when it was left, for those who come back to it; 0 if they come anew. */
+export function scrollToRestore(): number {
+  return entries.scrollToRestore()
+}
+
 export function place(): Place {
   return state.place
 }

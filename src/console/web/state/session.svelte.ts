@@ -38,9 +38,21 @@ export function workspaces(): readonly Workspace[] {
   return state.workspaces
 }
 
+/** In this browser's storage while a session is open: who has none is not asked for it, which the browser's log would show as a fault. */
+const HINT = 'postroad.session'
+
+async function mayHaveSession(): Promise<boolean> {
+  if (localStorage.getItem(HINT) !== null) return true
+  return (await answer(admin.GET('/session/methods'))).data.signed_in
+}
+
 /** Loads the session, e.g. at start and after a sign-in. @throws ApiFault except if there is no session */
 export async function findSession(): Promise<void> {
   try {
+    if (!(await mayHaveSession())) {
+      forget()
+      return
+    }
     const [{ data }, { data: workspaces }] = await Promise.all([
       answer(admin.GET('/me')),
       // Without a session it does not ask for one.
@@ -48,6 +60,7 @@ export async function findSession(): Promise<void> {
     ])
     setWorkspaces(workspaces)
     state.me = data
+    localStorage.setItem(HINT, 'open')
     noteSignedIn(true)
   } catch (error) {
     if (!(error instanceof ApiFault) || error.status !== 401) throw error
@@ -67,7 +80,8 @@ export async function refreshWorkspaces(): Promise<void> {
 function setWorkspaces(workspaces: readonly Workspace[]): void {
   if (JSON.stringify(workspaces) === JSON.stringify(state.workspaces)) return
   state.workspaces = workspaces
-  if (!workspaces.some(({ id }) => id === state.usualId)) state.usualId = workspaces[0]?.id
+  if (workspaces.some(({ id }) => id === state.usualId)) return
+  state.usualId = workspaces.toSorted((one, other) => one.name.localeCompare(other.name))[0]?.id
 }
 
 export async function signOut(): Promise<void> {
@@ -77,6 +91,7 @@ export async function signOut(): Promise<void> {
 
 function forget(): void {
   state.me = undefined
+  localStorage.removeItem(HINT)
   noteSignedIn(false)
 }
 

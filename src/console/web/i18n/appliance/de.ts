@@ -89,6 +89,9 @@ export const appliance: typeof texts = {
     status: { ok: 'In Ordnung', degraded: 'Braucht Aufmerksamkeit', failing: 'Ausgefallen' },
     reasons: 'Was Aufmerksamkeit braucht',
     fine: 'Es ist nichts zu tun.',
+    captured: 'Es wird nichts versendet: Alle E-Mails bleiben im lokalen Postfach.',
+    capturedRemedy:
+      'Für echten Versand setzen Sie mta.capture auf false und starten neu. Abgefangenes wird nicht nachgesendet.',
     checksFailed: n => `Läuft, aber ${count(n, 'Prüfung', 'Prüfungen')} fehlgeschlagen`,
     seeChecks:
       'E-Mails werden verarbeitet. Was unten fehlgeschlagen ist, kann verhindern, dass sie ankommen.',

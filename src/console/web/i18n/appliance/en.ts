@@ -86,6 +86,8 @@ export const appliance = {
     status: { ok: 'Healthy', degraded: 'Needs attention', failing: 'Failing' },
     reasons: 'What needs attention',
     fine: 'Nothing needs attention.',
+    captured: 'No mail is sent: all of it is kept in the local inbox.',
+    capturedRemedy: 'For real mail, set mta.capture to false and restart. Captured mail is not sent later.',
     checksFailed: (n: number) => `Works, but ${count(n, 'check', 'checks')} failed`,
     seeChecks: 'Mail is processed. What failed below may keep it from arriving.',
     ready: 'New mail is accepted',

@@ -87,6 +87,9 @@ export const appliance: typeof texts = {
     status: { ok: 'En orden', degraded: 'Requiere atención', failing: 'Averiado' },
     reasons: 'Qué requiere atención',
     fine: 'Nada requiere atención.',
+    captured: 'No se envía nada: todo el correo queda en el buzón local.',
+    capturedRemedy:
+      'Para enviar de verdad, ponga mta.capture en false y reinicie. Lo capturado no se enviará después.',
     checksFailed: n => `En marcha, pero ${count(n, 'comprobación falló', 'comprobaciones fallaron')}`,
     seeChecks: 'El correo se procesa. Lo que ha fallado abajo puede impedir que llegue.',
     ready: 'Se acepta correo nuevo',

@@ -91,6 +91,9 @@ export const appliance: typeof texts = {
     status: { ok: 'En bon état', degraded: 'Demande attention', failing: 'En panne' },
     reasons: 'Ce qui demande attention',
     fine: 'Rien ne demande attention.',
+    captured: 'Rien n’est envoyé : tous les messages restent dans la boîte locale.',
+    capturedRemedy:
+      'Pour un envoi réel, mettez mta.capture à false et redémarrez. Les messages capturés ne seront pas envoyés ensuite.',
     checksFailed: n => `En marche, mais ${count(n, 'contrôle a échoué', 'contrôles ont échoué')}`,
     seeChecks: 'Les e-mails sont traités. Ce qui a échoué ci-dessous peut les empêcher d’arriver.',
     ready: 'Les nouveaux messages sont acceptés',

@@ -71,6 +71,10 @@ export const audience: typeof texts = {
       `${count(n, 'Kontakt erhält', 'Kontakte erhalten')} bis zur nächsten Anmeldung keine Werbe-E-Mails mehr.`,
     deleteText: (n: number) =>
       `${count(n, 'Kontakt verlässt', 'Kontakte verlassen')} alle Listen und Segmente. Nachrichten und Sperren bleiben erhalten. Sie können das 30 Tage lang rückgängig machen.`,
+    deleteAction: n => `${count(n, 'Kontakt', 'Kontakte')} löschen`,
+    selectMatching: n =>
+      n === undefined ? 'Alle passenden auswählen' : `Alle ${n.toLocaleString('de')} passenden auswählen`,
+    mostSelected: n => `${n.toLocaleString('de')} sind ausgewählt; mehr geht nicht auf einmal.`,
     deleteTitle: (n: number) => `${count(n, 'Kontakt', 'Kontakte')} löschen?`,
     deleted: (n: number) => `${count(n, 'Kontakt wurde', 'Kontakte wurden')} gelöscht.`,
     changed: (n: number, others: number) =>
@@ -197,6 +201,21 @@ export const audience: typeof texts = {
     rejectedHint: 'Korrigieren Sie sie in der heruntergeladenen Datei und importieren Sie diese.',
     firstRejected: (n: number) => `Angezeigt werden die ersten ${n.toLocaleString('de')}.`,
     line: 'Zeile',
+    codes: {
+      no_address: 'Die Zeile hat keine Adresse.',
+      invalid_address: 'Die Adresse ist ungültig.',
+      duplicate_address: 'Eine frühere Zeile hat dieselbe Adresse.',
+      too_many_cells: 'Die Zeile hat mehr Zellen als die Kopfzeile.',
+      row_too_large: 'Die Zeile ist zu groß.',
+      value_of_other_type: 'Der Wert passt nicht zum Typ des Attributs.',
+      too_long: 'Ein Text ist zu lang.',
+      too_many_entries: 'Es sind zu viele Tags oder Listen.',
+      unknown_status: 'Der Status ist nicht bekannt.',
+      not_yes_or_no: 'Der Wert muss Ja oder Nein sein.',
+      invalid_attributes: 'Die Attribute sind kein gültiges JSON.',
+      too_many_attributes: 'Der Kontakt hätte zu viele Attribute.',
+      erased: 'Die Adresse wurde gelöscht.',
+    },
     reason: 'Grund',
     value: 'In der Datei',
     recognized: 'Was die Spalten enthalten',
@@ -255,7 +274,6 @@ export const audience: typeof texts = {
     noMembers: 'Niemand ist auf dieser Liste',
     noMembersText: 'Fügen Sie Kontakte aus der Kontaktübersicht, durch einen Import oder ein Formular hinzu.',
     noMatches: 'Kein Kontakt entspricht den Regeln dieser Liste.',
-    addContacts: 'Kontakte hinzufügen',
     removeMembers: 'Von der Liste entfernen',
     removed: (n: number) => `${count(n, 'Kontakt wurde', 'Kontakte wurden')} von der Liste entfernt.`,
     deleteTitle: (name: string) => `Liste „${name}“ löschen?`,
@@ -269,7 +287,6 @@ export const audience: typeof texts = {
     editTitle: 'Tag bearbeiten',
     search: 'Name eines Tags',
     color: 'Farbe',
-    noColor: 'Keine Farbe',
     contacts: 'Kontakte',
     emptyTitle: 'Noch keine Tags',
     emptyText:

@@ -70,6 +70,12 @@ export const audience: typeof texts = {
       `${count(n, 'contacto no recibirá', 'contactos no recibirán')} más correo comercial hasta una nueva suscripción.`,
     deleteText: (n: number) =>
       `${count(n, 'contacto saldrá', 'contactos saldrán')} de todas las listas y segmentos. Los mensajes y los bloqueos se conservan. Puede deshacerlo durante 30 días.`,
+    deleteAction: n => `Eliminar ${count(n, 'contacto', 'contactos')}`,
+    selectMatching: n =>
+      n === undefined
+        ? 'Seleccionar todos los que coinciden'
+        : `Seleccionar los ${n.toLocaleString('es')} que coinciden`,
+    mostSelected: n => `Hay ${n.toLocaleString('es')} seleccionados, el máximo de una vez.`,
     deleteTitle: (n: number) => `¿Eliminar ${count(n, 'contacto', 'contactos')}?`,
     deleted: (n: number) => `${count(n, 'contacto eliminado', 'contactos eliminados')}.`,
     changed: (n: number, others: number) =>
@@ -197,6 +203,21 @@ export const audience: typeof texts = {
     rejectedHint: 'Corríjalas en el archivo descargado e importe ese archivo.',
     firstRejected: (n: number) => `Se muestran las primeras ${n.toLocaleString('es')}.`,
     line: 'Línea',
+    codes: {
+      no_address: 'La fila no tiene dirección.',
+      invalid_address: 'La dirección no es válida.',
+      duplicate_address: 'Una fila anterior tiene la misma dirección.',
+      too_many_cells: 'La fila tiene más celdas que la cabecera.',
+      row_too_large: 'La fila es demasiado grande.',
+      value_of_other_type: 'El valor no corresponde al tipo del atributo.',
+      too_long: 'Un texto es demasiado largo.',
+      too_many_entries: 'Hay demasiadas etiquetas o listas.',
+      unknown_status: 'El estado no se conoce.',
+      not_yes_or_no: 'El valor debe ser sí o no.',
+      invalid_attributes: 'Los atributos no son JSON válido.',
+      too_many_attributes: 'El contacto tendría demasiados atributos.',
+      erased: 'La dirección se borró.',
+    },
     reason: 'Motivo',
     value: 'En el archivo',
     recognized: 'Qué contienen las columnas',
@@ -255,7 +276,6 @@ export const audience: typeof texts = {
     noMembers: 'No hay nadie en esta lista',
     noMembersText: 'Añada contactos desde la página de contactos, con una importación o con un formulario.',
     noMatches: 'Ningún contacto cumple las reglas de esta lista.',
-    addContacts: 'Añadir contactos',
     removeMembers: 'Quitar de la lista',
     removed: (n: number) => `${count(n, 'contacto quitado', 'contactos quitados')} de la lista.`,
     deleteTitle: (name: string) => `¿Eliminar la lista «${name}»?`,
@@ -269,7 +289,6 @@ export const audience: typeof texts = {
     editTitle: 'Editar etiqueta',
     search: 'Nombre de una etiqueta',
     color: 'Color',
-    noColor: 'Sin color',
     contacts: 'Contactos',
     emptyTitle: 'Todavía no hay etiquetas',
     emptyText:

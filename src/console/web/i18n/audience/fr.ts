@@ -71,6 +71,12 @@ export const audience: typeof texts = {
       `${count(n, 'contact ne recevra', 'contacts ne recevront')} plus d’e-mails marketing jusqu’à un nouvel abonnement.`,
     deleteText: (n: number) =>
       `${count(n, 'contact quittera', 'contacts quitteront')} toutes les listes et tous les segments. Les messages et les blocages sont conservés. Vous pouvez annuler pendant 30 jours.`,
+    deleteAction: n => `Supprimer ${count(n, 'contact', 'contacts')}`,
+    selectMatching: n =>
+      n === undefined
+        ? 'Sélectionner tout ce qui correspond'
+        : `Sélectionner les ${n.toLocaleString('fr')} qui correspondent`,
+    mostSelected: n => `${n.toLocaleString('fr')} sont sélectionnés, le maximum en une fois.`,
     deleteTitle: (n: number) => `Supprimer ${count(n, 'contact', 'contacts')} ?`,
     deleted: (n: number) => `${count(n, 'contact supprimé', 'contacts supprimés')}.`,
     changed: (n: number, others: number) =>
@@ -198,6 +204,21 @@ export const audience: typeof texts = {
     rejectedHint: 'Corrigez-les dans le fichier téléchargé, puis importez ce fichier.',
     firstRejected: (n: number) => `Les ${n.toLocaleString('fr')} premières sont affichées.`,
     line: 'Ligne',
+    codes: {
+      no_address: 'La ligne n’a pas d’adresse.',
+      invalid_address: 'L’adresse n’est pas valide.',
+      duplicate_address: 'Une ligne précédente a la même adresse.',
+      too_many_cells: 'La ligne a plus de cellules que l’en-tête.',
+      row_too_large: 'La ligne est trop grande.',
+      value_of_other_type: 'La valeur ne correspond pas au type de l’attribut.',
+      too_long: 'Un texte est trop long.',
+      too_many_entries: 'Il y a trop d’étiquettes ou de listes.',
+      unknown_status: 'Le statut n’est pas connu.',
+      not_yes_or_no: 'La valeur doit être oui ou non.',
+      invalid_attributes: 'Les attributs ne sont pas du JSON valide.',
+      too_many_attributes: 'Le contact aurait trop d’attributs.',
+      erased: 'L’adresse a été effacée.',
+    },
     reason: 'Raison',
     value: 'Dans le fichier',
     recognized: 'Contenu des colonnes',
@@ -256,7 +277,6 @@ export const audience: typeof texts = {
     noMembers: 'Cette liste est vide',
     noMembersText: 'Ajoutez des contacts depuis la page des contacts, par un import ou par un formulaire.',
     noMatches: 'Aucun contact ne correspond aux règles de cette liste.',
-    addContacts: 'Ajouter des contacts',
     removeMembers: 'Retirer de la liste',
     removed: (n: number) => `${count(n, 'contact retiré', 'contacts retirés')} de la liste.`,
     deleteTitle: (name: string) => `Supprimer la liste « ${name} » ?`,
@@ -270,7 +290,6 @@ export const audience: typeof texts = {
     editTitle: 'Modifier l’étiquette',
     search: 'Nom d’une étiquette',
     color: 'Couleur',
-    noColor: 'Sans couleur',
     contacts: 'Contacts',
     emptyTitle: 'Aucune étiquette pour l’instant',
     emptyText:

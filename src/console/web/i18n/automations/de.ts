@@ -17,6 +17,44 @@ export const automations: typeof texts = {
     emptyTitle: 'Noch keine Abläufe',
     emptyText:
       'Ein Ablauf beginnt, wenn etwas geschieht, etwa wenn ein Kontakt einer Liste beitritt, und sendet diesem Kontakt dann Mails, wartet und verzweigt sich.',
+    faults: {
+      missing: {
+        listId: 'Wählen Sie eine Liste.',
+        tagName: 'Geben Sie ein Tag ein.',
+        segmentId: 'Wählen Sie ein Segment.',
+        field: 'Wählen Sie ein Feld.',
+        templateId: 'Wählen Sie eine Vorlage.',
+        subject: 'Geben Sie einen Betreff ein.',
+        attributeName: 'Geben Sie den Namen eines Attributs ein.',
+        targetFlowId: 'Wählen Sie einen Ablauf.',
+        timeoutBranch: 'Wählen Sie, wohin Kontakte nach Ablauf der Zeit gehen.',
+        url: 'Geben Sie eine Adresse ein.',
+      },
+      unknown: {
+        listId: 'Die Liste wurde gelöscht; wählen Sie eine andere.',
+        segmentId: 'Das Segment wurde gelöscht; wählen Sie ein anderes.',
+        formId: 'Das Formular wurde gelöscht; wählen Sie ein anderes.',
+        campaignId: 'Die Kampagne wurde gelöscht; wählen Sie eine andere.',
+        templateId: 'Die Vorlage wurde gelöscht; wählen Sie eine andere.',
+        targetFlowId: 'Der Ablauf wurde gelöscht; wählen Sie einen anderen.',
+      },
+      reasons: {
+        dynamic_list:
+          'In diese Liste lässt sich niemand aufnehmen, weil ihre Bedingungen entscheiden. Wählen Sie eine andere oder ein Segment.',
+        own_automation: 'Er führt zu diesem Ablauf zurück. Wählen Sie einen anderen.',
+        no_sender: 'Der Arbeitsbereich hat keine Absenderadresse. Ergänzen Sie sie unter „Arbeitsbereiche“.',
+        sender_not_verified:
+          'Von der Absenderadresse des Arbeitsbereichs kann noch nicht gesendet werden: Ihre Domain ist nicht bestätigt.',
+        invalid_rule: 'Die Regel ist unvollständig oder passt nicht zu ihrem Feld.',
+      },
+      missing_step: 'Er führt zu einem gelöschten Schritt. Wählen Sie, wie es weitergeht.',
+      loop: 'Die Schritte bilden eine Schleife, in der keine Zeit vergeht. Fügen Sie eine Pause oder ein Warten ein.',
+      unreachable_step: 'Kein Kontakt erreicht diesen Schritt.',
+      no_steps: 'Es gibt noch keine Schritte.',
+      strange_condition:
+        'Eine Bedingung sieht nach einem Irrtum aus: Ihr Wert passt nicht zum Inhalt des Feldes.',
+      otherField: 'Ein Wert fehlt oder ist nicht erlaubt.',
+    },
     statuses: { draft: 'Entwurf', active: 'Aktiv', paused: 'Angehalten' },
     trigger: 'Auslöser',
     inside: 'Gerade darin',
@@ -50,8 +88,6 @@ export const automations: typeof texts = {
     applyHint:
       'Dieser Ablauf ist aktiv. Kontakte darin treffen auf die geänderten Schritte, sobald Sie sie übernehmen; wer an einem gelöschten Schritt war, macht mit dem danach weiter.',
     restored: 'Änderungen eines früheren Besuchs, die nicht gespeichert wurden, sind wieder da.',
-    outdated: 'Jemand anderes hat diesen Ablauf geändert.',
-    showTheirs: 'Deren Stand zeigen',
     discard: 'Änderungen verwerfen',
     discardText: 'Was noch nicht gespeichert ist, geht verloren.',
     keptHere: 'Ihre Änderungen sind in diesem Browser aufgehoben.',
@@ -72,7 +108,7 @@ export const automations: typeof texts = {
     problems: 'Zu beheben',
     warnings: 'Anzusehen',
     noProblems: 'Es fehlt nichts.',
-    problemOf: (n, text) => `Schritt ${n} ${text}`,
+    problemOf: (n, text) => `Schritt ${n}: ${text}`,
     cannotCheck: 'Konnte nicht geprüft werden.',
     unreachable: 'Nie erreicht',
     counts: 'Kontakte bisher',

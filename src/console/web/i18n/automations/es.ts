@@ -17,6 +17,43 @@ export const automations: typeof texts = {
     emptyTitle: 'Aún no hay automatizaciones',
     emptyText:
       'Una automatización empieza cuando ocurre algo, por ejemplo cuando un contacto entra en una lista; entonces envía correos a ese contacto, espera y se bifurca.',
+    faults: {
+      missing: {
+        listId: 'Elija una lista.',
+        tagName: 'Escriba una etiqueta.',
+        segmentId: 'Elija un segmento.',
+        field: 'Elija un campo.',
+        templateId: 'Elija una plantilla.',
+        subject: 'Escriba un asunto.',
+        attributeName: 'Escriba el nombre de un atributo.',
+        targetFlowId: 'Elija una automatización.',
+        timeoutBranch: 'Elija adónde van los contactos cuando se acaba el tiempo.',
+        url: 'Escriba una dirección.',
+      },
+      unknown: {
+        listId: 'La lista se eliminó; elija otra.',
+        segmentId: 'El segmento se eliminó; elija otro.',
+        formId: 'El formulario se eliminó; elija otro.',
+        campaignId: 'La campaña se eliminó; elija otra.',
+        templateId: 'La plantilla se eliminó; elija otra.',
+        targetFlowId: 'La automatización se eliminó; elija otra.',
+      },
+      reasons: {
+        dynamic_list:
+          'No se puede añadir a nadie a esta lista: sus condiciones deciden quién está en ella. Elija otra, o un segmento.',
+        own_automation: 'Lleva de vuelta a esta automatización. Elija otra.',
+        no_sender: 'El espacio de trabajo no tiene dirección de remitente. Añádala en «Espacios de trabajo».',
+        sender_not_verified:
+          'Todavía no se puede enviar desde la dirección del espacio de trabajo: su dominio no está verificado.',
+        invalid_rule: 'La regla está incompleta o no corresponde a su campo.',
+      },
+      missing_step: 'Lleva a un paso eliminado. Elija cómo sigue.',
+      loop: 'Los pasos forman un bucle en el que no pasa el tiempo. Añada una espera.',
+      unreachable_step: 'Ningún contacto llega a este paso.',
+      no_steps: 'Todavía no hay pasos.',
+      strange_condition: 'Una condición parece un error: su valor no corresponde a lo que contiene el campo.',
+      otherField: 'Falta un valor, o no está permitido.',
+    },
     statuses: { draft: 'Borrador', active: 'Activa', paused: 'En pausa' },
     trigger: 'Disparador',
     inside: 'Dentro ahora',
@@ -50,8 +87,6 @@ export const automations: typeof texts = {
     applyHint:
       'Esta automatización está activa. Los contactos que están dentro encuentran los pasos cambiados en cuanto usted los aplica; los de un paso eliminado siguen con el siguiente.',
     restored: 'Los cambios de una visita anterior que no se guardaron están aquí de nuevo.',
-    outdated: 'Otra persona ha cambiado esta automatización.',
-    showTheirs: 'Mostrar la suya',
     discard: 'Descartar los cambios',
     discardText: 'Lo que aún no se ha guardado se pierde.',
     keptHere: 'Sus cambios se conservan en este navegador.',

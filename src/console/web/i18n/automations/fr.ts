@@ -17,6 +17,44 @@ export const automations: typeof texts = {
     emptyTitle: 'Aucune automatisation pour l’instant',
     emptyText:
       'Une automatisation commence quand quelque chose se produit, par exemple quand un contact rejoint une liste ; elle envoie alors des messages à ce contact, attend et se ramifie.',
+    faults: {
+      missing: {
+        listId: 'Choisissez une liste.',
+        tagName: 'Saisissez une étiquette.',
+        segmentId: 'Choisissez un segment.',
+        field: 'Choisissez un champ.',
+        templateId: 'Choisissez un modèle.',
+        subject: 'Saisissez un objet.',
+        attributeName: 'Saisissez le nom d’un attribut.',
+        targetFlowId: 'Choisissez une automatisation.',
+        timeoutBranch: 'Choisissez où vont les contacts une fois le temps écoulé.',
+        url: 'Saisissez une adresse.',
+      },
+      unknown: {
+        listId: 'La liste a été supprimée ; choisissez-en une autre.',
+        segmentId: 'Le segment a été supprimé ; choisissez-en un autre.',
+        formId: 'Le formulaire a été supprimé ; choisissez-en un autre.',
+        campaignId: 'La campagne a été supprimée ; choisissez-en une autre.',
+        templateId: 'Le modèle a été supprimé ; choisissez-en un autre.',
+        targetFlowId: 'L’automatisation a été supprimée ; choisissez-en une autre.',
+      },
+      reasons: {
+        dynamic_list:
+          'Personne ne peut être ajouté à cette liste : ses conditions décident qui en fait partie. Choisissez-en une autre, ou un segment.',
+        own_automation: 'Elle ramène à cette automatisation. Choisissez-en une autre.',
+        no_sender:
+          'L’espace de travail n’a pas d’adresse d’expéditeur. Ajoutez-la dans « Espaces de travail ».',
+        sender_not_verified:
+          'L’adresse d’expéditeur de l’espace de travail ne peut pas encore envoyer : son domaine n’est pas vérifié.',
+        invalid_rule: 'La règle est incomplète, ou ne convient pas à son champ.',
+      },
+      missing_step: 'Elle mène à une étape supprimée. Choisissez la suite.',
+      loop: 'Les étapes forment une boucle où le temps ne passe pas. Ajoutez un délai ou une attente.',
+      unreachable_step: 'Aucun contact n’atteint cette étape.',
+      no_steps: 'Il n’y a pas encore d’étapes.',
+      strange_condition: 'Une condition semble erronée : sa valeur ne convient pas au contenu du champ.',
+      otherField: 'Une valeur manque ou n’est pas autorisée.',
+    },
     statuses: { draft: 'Brouillon', active: 'Active', paused: 'En pause' },
     trigger: 'Déclencheur',
     inside: 'En cours',
@@ -50,8 +88,6 @@ export const automations: typeof texts = {
     applyHint:
       'Cette automatisation est active. Les contacts en cours rencontrent les étapes modifiées dès que vous les appliquez ; ceux d’une étape supprimée continuent avec la suivante.',
     restored: 'Les modifications non enregistrées d’une visite précédente sont de nouveau là.',
-    outdated: 'Quelqu’un d’autre a modifié cette automatisation.',
-    showTheirs: 'Afficher la leur',
     discard: 'Abandonner les modifications',
     discardText: 'Ce qui n’est pas encore enregistré est perdu.',
     keptHere: 'Vos modifications sont conservées dans ce navigateur.',

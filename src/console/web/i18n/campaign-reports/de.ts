@@ -18,6 +18,7 @@ export const campaignReports: typeof texts = {
     machines: (opens, clicks) =>
       `${count(opens, 'Öffnung', 'Öffnungen')} und ${count(clicks, 'Klick', 'Klicks')} durch Scanner und Vorablader; keine andere Kennzahl zählt sie.`,
     noVisits: 'Noch hat niemand sie geöffnet.',
+    countedAt: time => `Alle Zahlen: Stand ${time}.`,
     clickMap: 'Klickkarte',
     clickMapIntro:
       'Die E-Mail, wie sie gesendet wurde, ohne Angaben eines Empfängers. Jede Marke zeigt die Nummer des Links und seinen Anteil an den Klicks.',
@@ -25,6 +26,7 @@ export const campaignReports: typeof texts = {
     ofVariant: 'Klicks der Empfänger in der Stichprobe, die diese Variante bekamen.',
     mail: 'Die E-Mail mit den Klicks jedes Links',
     noMail: 'Der Inhalt ist nicht mehr gespeichert; nur die Zahlen sind geblieben.',
+    noMailYet: 'Sie erscheint hier, sobald die erste Mail gesendet ist.',
     noLinks: 'Die E-Mail hat keine gezählten Links.',
     link: 'Link',
     share: 'Anteil',

@@ -16,6 +16,7 @@ export const campaignReports = {
     machines: (opens: number, clicks: number) =>
       `${count(opens, 'open', 'opens')} and ${count(clicks, 'click', 'clicks')} by scanners and prefetchers, which no other figure includes.`,
     noVisits: 'Nobody has opened it yet.',
+    countedAt: (time: string) => `All figures as of ${time}.`,
     clickMap: 'Click map',
     clickMapIntro:
       'The mail as it was sent, without a recipient’s values. Each badge has its link’s number and share of the clicks.',
@@ -23,6 +24,7 @@ export const campaignReports = {
     ofVariant: 'Clicks by the recipients in the sample who got this variant.',
     mail: 'The mail with the clicks of each link',
     noMail: 'The content is no longer stored; only the figures are.',
+    noMailYet: 'It is shown here once the first mail has been sent.',
     noLinks: 'The mail has no tracked links.',
     link: 'Link',
     share: 'Share',

@@ -17,6 +17,7 @@ export const campaignReports: typeof texts = {
     machines: (opens, clicks) =>
       `${count(opens, 'apertura', 'aperturas')} y ${count(clicks, 'clic', 'clics')} de analizadores y precargas; ningún otro indicador los cuenta.`,
     noVisits: 'Nadie lo ha abierto todavía.',
+    countedAt: time => `Todas las cifras: a las ${time}.`,
     clickMap: 'Mapa de clics',
     clickMapIntro:
       'El correo tal como se envió, sin los valores de un destinatario. Cada marca lleva el número del enlace y su parte de los clics.',
@@ -24,6 +25,7 @@ export const campaignReports: typeof texts = {
     ofVariant: 'Clics de los destinatarios de la muestra que recibieron esta variante.',
     mail: 'El correo con los clics de cada enlace',
     noMail: 'El contenido ya no está guardado; solo quedan las cifras.',
+    noMailYet: 'Aparecerá aquí cuando se haya enviado el primer correo.',
     noLinks: 'El correo no tiene enlaces con seguimiento.',
     link: 'Enlace',
     share: 'Parte',

@@ -17,6 +17,7 @@ export const campaignReports: typeof texts = {
     machines: (opens, clicks) =>
       `${count(opens, 'ouverture', 'ouvertures')} et ${count(clicks, 'clic', 'clics')} par des analyseurs et des préchargements ; aucun autre indicateur ne les compte.`,
     noVisits: 'Personne ne l’a encore ouvert.',
+    countedAt: time => `Tous les chiffres : état à ${time}.`,
     clickMap: 'Carte des clics',
     clickMapIntro:
       'L’e-mail tel qu’il a été envoyé, sans les valeurs d’un destinataire. Chaque repère porte le numéro du lien et sa part des clics.',
@@ -24,6 +25,7 @@ export const campaignReports: typeof texts = {
     ofVariant: 'Clics des destinataires de l’échantillon qui ont reçu cette variante.',
     mail: 'L’e-mail avec les clics de chaque lien',
     noMail: 'Le contenu n’est plus conservé ; il ne reste que les chiffres.',
+    noMailYet: 'Il s’affiche ici dès que le premier message est envoyé.',
     noLinks: 'L’e-mail n’a aucun lien suivi.',
     link: 'Lien',
     share: 'Part',

@@ -11,6 +11,7 @@ export const campaigns: typeof texts = {
     emptyTitle: 'Noch keine Kampagnen',
     emptyText:
       'Eine Kampagne sendet eine Vorlage an alle einer Liste oder eines Segments und zeigt, wer geöffnet, geklickt und sich abgemeldet hat.',
+    needsChoice: 'Siegerin wählen',
     statuses: {
       draft: 'Entwurf',
       scheduled: 'Geplant',
@@ -62,6 +63,17 @@ export const campaigns: typeof texts = {
     sendTitle: name => `„${name}“ senden`,
     sendText: count =>
       `${count} Empfänger können jetzt angeschrieben werden. Gesendete Mail lässt sich nicht zurückholen.`,
+    sendSample: (sample, rest) =>
+      `${sample} Empfänger bekommen jetzt die Varianten, die anderen ${rest} die Siegerin, sobald sie feststeht. Gesendete Mail lässt sich nicht zurückholen.`,
+    checkErrors: errors => `Die Prüfung fand ${errors === 1 ? '1 Fehler' : `${errors} Fehler`}:`,
+    sendAnyway: 'Trotz dieser Fehler senden',
+    verdicts: {
+      unchecked: () => 'Sie wurde noch nicht geprüft.',
+      running: () => 'Die Prüfung läuft noch.',
+      failed: () => 'Die Prüfung ist gescheitert; über Fehler ist nichts bekannt.',
+      stale: () => 'Sie wurde seit der letzten Prüfung geändert.',
+      warnings: n => `Die Prüfung fand keinen Fehler und ${n === 1 ? '1 Warnung' : `${n} Warnungen`}.`,
+    },
     sendNow: count => `An ${count} senden`,
     schedule: 'Planen',
     when: 'Wann',

@@ -10,6 +10,7 @@ export const campaigns = {
     emptyTitle: 'No campaigns yet',
     emptyText:
       'A campaign sends a template to everybody on a list or in a segment, and shows who opened it, clicked and left.',
+    needsChoice: 'Choose the winner',
     statuses: {
       draft: 'Draft',
       scheduled: 'Scheduled',
@@ -61,6 +62,17 @@ export const campaigns = {
     sendTitle: (name: string) => `Send “${name}”`,
     sendText: (count: string) =>
       `${count} recipients can be mailed now. Mail that is sent cannot be taken back.`,
+    sendSample: (sample: string, rest: string) =>
+      `${sample} recipients get the variants now, the other ${rest} the winner once it is decided. Mail that is sent cannot be taken back.`,
+    checkErrors: (errors: number) => `The check found ${errors === 1 ? '1 error' : `${errors} errors`}:`,
+    sendAnyway: 'Send it although these errors remain',
+    verdicts: {
+      unchecked: (_: number) => 'It has not been checked yet.',
+      running: (_: number) => 'The check is still running.',
+      failed: (_: number) => 'The check failed, so nothing is known of errors.',
+      stale: (_: number) => 'It has been changed since the last check.',
+      warnings: (n: number) => `The check found no error and ${n === 1 ? '1 warning' : `${n} warnings`}.`,
+    },
     sendNow: (count: number) => `Send to ${count}`,
     schedule: 'Schedule',
     when: 'When',

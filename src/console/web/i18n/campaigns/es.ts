@@ -11,6 +11,7 @@ export const campaigns: typeof texts = {
     emptyTitle: 'Todavía no hay campañas',
     emptyText:
       'Una campaña envía una plantilla a todos los de una lista o un segmento, y muestra quién la abrió, hizo clic o se dio de baja.',
+    needsChoice: 'Elegir la ganadora',
     statuses: {
       draft: 'Borrador',
       scheduled: 'Programada',
@@ -62,6 +63,17 @@ export const campaigns: typeof texts = {
     sendTitle: name => `Enviar «${name}»`,
     sendText: count =>
       `Ahora se puede escribir a ${count} destinatarios. El correo enviado no se puede recuperar.`,
+    sendSample: (sample, rest) =>
+      `${sample} destinatarios reciben ahora las variantes; los otros ${rest}, la ganadora cuando se decida. El correo enviado no se puede recuperar.`,
+    checkErrors: errors => `La comprobación encontró ${errors === 1 ? '1 error' : `${errors} errores`}:`,
+    sendAnyway: 'Enviar a pesar de estos errores',
+    verdicts: {
+      unchecked: () => 'Todavía no se ha comprobado.',
+      running: () => 'La comprobación sigue en curso.',
+      failed: () => 'La comprobación falló: no se sabe nada de errores.',
+      stale: () => 'Se ha cambiado desde la última comprobación.',
+      warnings: n => `La comprobación no encontró errores y sí ${n === 1 ? '1 aviso' : `${n} avisos`}.`,
+    },
     sendNow: count => `Enviar a ${count}`,
     schedule: 'Programar',
     when: 'Cuándo',

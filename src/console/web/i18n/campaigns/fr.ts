@@ -11,6 +11,7 @@ export const campaigns: typeof texts = {
     emptyTitle: 'Pas encore de campagne',
     emptyText:
       'Une campagne envoie un modèle à toute une liste ou à un segment, et montre qui a ouvert, cliqué ou s’est désabonné.',
+    needsChoice: 'Choisir la gagnante',
     statuses: {
       draft: 'Brouillon',
       scheduled: 'Planifiée',
@@ -63,6 +64,18 @@ export const campaigns: typeof texts = {
     sendTitle: name => `Envoyer « ${name} »`,
     sendText: count =>
       `On peut écrire maintenant à ${count} destinataires. Un e-mail envoyé ne se reprend pas.`,
+    sendSample: (sample, rest) =>
+      `${sample} destinataires reçoivent maintenant les variantes, les ${rest} autres la gagnante une fois désignée. Un e-mail envoyé ne se reprend pas.`,
+    checkErrors: errors => `Le contrôle a trouvé ${errors === 1 ? '1 erreur' : `${errors} erreurs`} :`,
+    sendAnyway: 'L’envoyer malgré ces erreurs',
+    verdicts: {
+      unchecked: () => 'Elle n’a pas encore été contrôlée.',
+      running: () => 'Le contrôle est en cours.',
+      failed: () => 'Le contrôle a échoué : on ne sait rien des erreurs.',
+      stale: () => 'Elle a été modifiée depuis le dernier contrôle.',
+      warnings: n =>
+        `Le contrôle n’a trouvé aucune erreur et ${n === 1 ? '1 avertissement' : `${n} avertissements`}.`,
+    },
     sendNow: count => `Envoyer à ${count}`,
     schedule: 'Planifier',
     when: 'Quand',

@@ -90,6 +90,7 @@ export const mail: typeof texts = {
       queued: 'Wartet',
       deferred: 'Aufgeschoben',
       sent: 'Gesendet',
+      captured: 'Abgefangen',
       delivered: 'Zugestellt',
       opened: 'Geöffnet',
       clicked: 'Geklickt',
@@ -316,6 +317,7 @@ export const mail: typeof texts = {
     },
   },
   captured: {
+    orDelivered: 'Zugestellt oder abgefangen',
     title: 'Abgefangene E-Mails',
     intro: 'E-Mails, die hier aufbewahrt statt gesendet wurden, wie mta.capture es festlegt.',
     mail: 'Abgefangene E-Mail',

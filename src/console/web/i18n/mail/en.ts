@@ -79,6 +79,7 @@ export const mail = {
       queued: 'Queued',
       deferred: 'Deferred',
       sent: 'Sent',
+      captured: 'Captured',
       delivered: 'Delivered',
       opened: 'Opened',
       clicked: 'Clicked',
@@ -298,6 +299,7 @@ export const mail = {
     },
   },
   captured: {
+    orDelivered: 'Delivered or captured',
     title: 'Captured mail',
     intro: 'Mail that was kept here instead of being sent, as set by mta.capture.',
     mail: 'Captured mail',

@@ -81,6 +81,7 @@ export const mail: typeof texts = {
       queued: 'En cola',
       deferred: 'Aplazado',
       sent: 'Enviado',
+      captured: 'Capturado',
       delivered: 'Entregado',
       opened: 'Abierto',
       clicked: 'Con clic',
@@ -305,6 +306,7 @@ export const mail: typeof texts = {
     },
   },
   captured: {
+    orDelivered: 'Entregados o capturados',
     title: 'Correo capturado',
     intro: 'Correo que se guardó aquí en vez de enviarse, según mta.capture.',
     mail: 'Mensaje capturado',

@@ -89,6 +89,7 @@ export const mail: typeof texts = {
       queued: 'En file',
       deferred: 'Différé',
       sent: 'Envoyé',
+      captured: 'Capturé',
       delivered: 'Distribué',
       opened: 'Ouvert',
       clicked: 'Cliqué',
@@ -311,6 +312,7 @@ export const mail: typeof texts = {
     },
   },
   captured: {
+    orDelivered: 'Distribués ou capturés',
     title: 'Messages capturés',
     intro: 'Les messages gardés ici au lieu d’être envoyés, selon mta.capture.',
     mail: 'Message capturé',

@@ -26,6 +26,9 @@ export const sending: typeof texts = {
     vouched: 'Verbürgt',
     verified: 'Bestätigt',
     pending: 'Nicht bestätigt',
+    vouchedText:
+      'Jemand hat sich für sie verbürgt; sie wird ohne DNS-Einträge verwendet. Geprüft wird nur auf Ihren Wunsch.',
+    vouchedSince: 'Verbürgt seit',
     check: 'Jetzt prüfen',
     checking: 'Wird geprüft …',
     isVerified: 'Die Domain ist bestätigt.',
@@ -55,6 +58,7 @@ export const sending: typeof texts = {
       dmarc: 'DMARC-Richtlinie',
       spf: 'SPF',
     },
+    unchecked: 'Nicht geprüft',
     missing: 'Fehlt',
     keyState: { active: 'signiert jetzt', standby: 'Reserve', retiring: 'läuft aus' },
     state: { verified: 'Gefunden', pending: 'Noch nicht gesehen', failed: 'Falsch' },

@@ -25,6 +25,9 @@ export const sending = {
     vouched: 'Vouched for',
     verified: 'Verified',
     pending: 'Not verified',
+    vouchedText:
+      'An operator vouched for it, so it is used without DNS records. Nothing is checked until you ask for it.',
+    vouchedSince: 'Vouched for since',
     check: 'Check now',
     checking: 'Checking…',
     isVerified: 'The domain is verified.',
@@ -53,6 +56,7 @@ export const sending = {
       dmarc: 'DMARC policy',
       spf: 'SPF',
     },
+    unchecked: 'Not checked',
     missing: 'Missing',
     keyState: { active: 'signs now', standby: 'standby', retiring: 'retiring' },
     state: { verified: 'Found', pending: 'Not seen yet', failed: 'Wrong' },

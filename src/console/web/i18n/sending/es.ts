@@ -25,6 +25,9 @@ export const sending: typeof texts = {
     vouched: 'Avalado',
     verified: 'Verificado',
     pending: 'Sin verificar',
+    vouchedText:
+      'Un operador responde por él: se usa sin registros DNS. No se comprueba nada hasta que usted lo pida.',
+    vouchedSince: 'Avalado desde',
     check: 'Comprobar ahora',
     checking: 'Comprobando…',
     isVerified: 'El dominio está verificado.',
@@ -53,6 +56,7 @@ export const sending: typeof texts = {
       dmarc: 'Política DMARC',
       spf: 'SPF',
     },
+    unchecked: 'Sin comprobar',
     missing: 'Falta',
     keyState: { active: 'firma ahora', standby: 'de reserva', retiring: 'en retirada' },
     state: { verified: 'Encontrado', pending: 'Aún no visto', failed: 'Erróneo' },

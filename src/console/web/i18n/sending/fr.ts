@@ -26,6 +26,9 @@ export const sending: typeof texts = {
     vouched: 'Garanti',
     verified: 'Vérifié',
     pending: 'Non vérifié',
+    vouchedText:
+      'Un opérateur s’en porte garant : il est utilisé sans enregistrements DNS. Rien n’est vérifié tant que vous ne le demandez pas.',
+    vouchedSince: 'Garanti depuis',
     check: 'Vérifier maintenant',
     checking: 'Vérification…',
     isVerified: 'Le domaine est vérifié.',
@@ -56,6 +59,7 @@ export const sending: typeof texts = {
       dmarc: 'Politique DMARC',
       spf: 'SPF',
     },
+    unchecked: 'Non vérifié',
     missing: 'Absent',
     keyState: { active: 'signe maintenant', standby: 'en réserve', retiring: 'en retrait' },
     state: { verified: 'Trouvé', pending: 'Pas encore vu', failed: 'Faux' },

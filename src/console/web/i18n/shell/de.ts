@@ -1,6 +1,6 @@
 /** Texts of the frame and of every screen: German. */
 import type { shell as texts } from './en'
-import { zahl } from '../counts/de'
+import { count, zahl } from '../counts/de'
 
 export const shell: typeof texts = {
   nav: {
@@ -48,6 +48,12 @@ export const shell: typeof texts = {
     allWorkspaces: 'Alle Arbeitsbereiche',
     workspace: 'Arbeitsbereich',
     sandbox: 'Sandbox',
+    captureNotice:
+      'Von diesem Server wird nichts versendet: Alle E-Mails bleiben im lokalen Postfach (mta.capture).',
+    showCaptured: 'Lokales Postfach öffnen',
+    oneWorkspace: name => `Diese Seite zeigt einen Arbeitsbereich, zurzeit ${name}.`,
+    otherWorkspace: 'Anderen zeigen',
+    notices: 'Hinweise',
     sandboxNotice: 'Sie sehen die Sandbox: Nichts davon wurde wirklich versendet.',
     leaveSandbox: 'Sandbox verlassen',
     search: 'Suchen oder springen …',
@@ -116,6 +122,33 @@ export const shell: typeof texts = {
     conflict:
       'Jemand hat das inzwischen geändert. Laden Sie neu, um die andere Fassung zu sehen; bis dahin bleibt Ihre Eingabe hier.',
     cancelled: 'Nicht ausgeführt: Sie haben sich nicht angemeldet.',
+    rules: {
+      required: () => 'Das ist erforderlich.',
+      unknown_field: () => 'Dieses Feld ist nicht bekannt.',
+      type: () => 'Das ist kein Wert der richtigen Art.',
+      enum: () => 'Wählen Sie einen der angebotenen Werte.',
+      max_length: (most = 0) => `Höchstens ${count(most, 'Zeichen ist', 'Zeichen sind')} erlaubt.`,
+      min_length: (least = 0) =>
+        least === 1
+          ? 'Das darf nicht leer sein.'
+          : `Mindestens ${count(least, 'Zeichen ist', 'Zeichen sind')} nötig.`,
+      max_items: (most = 0) => `Höchstens ${count(most, 'Eintrag ist', 'Einträge sind')} erlaubt.`,
+      min_items: (least = 0) => `Mindestens ${count(least, 'Eintrag ist', 'Einträge sind')} nötig.`,
+      maximum: (most = 0) => `Das darf höchstens ${most.toLocaleString('de')} sein.`,
+      minimum: (least = 0) => `Das muss mindestens ${least.toLocaleString('de')} sein.`,
+      pattern: () => 'Das hat nicht die erwartete Form.',
+    },
+    codes: {
+      missing_from_email:
+        'Es gibt keine Absenderadresse: Geben Sie sie hier oder in den Einstellungen des Arbeitsbereichs an.',
+      domain_invalid:
+        'Von dieser Adresse kann nicht gesendet werden: Ihre Domain ist hier nicht bestätigt. Siehe „Domains“.',
+      template_not_found: 'Die Vorlage gibt es nicht, oder sie wurde gelöscht.',
+      contact_not_found: 'Den Kontakt gibt es nicht, oder er wurde gelöscht.',
+      no_content: 'Die Mail hat noch keinen Inhalt.',
+      unavailable: 'Der Server kann das im Augenblick nicht. Versuchen Sie es gleich noch einmal.',
+      request_timeout: 'Die Anfrage kam zu langsam an. Versuchen Sie es noch einmal.',
+    },
     forbidden: 'Ihre Rolle erlaubt das nicht.',
     reload: 'Neu laden',
     overwrite: 'Meine Fassung trotzdem speichern',

@@ -1,5 +1,6 @@
 /** Texts of the frame and of every screen: English. */
 import { count } from '../counts/en'
+import { open } from '../open'
 
 export const shell = {
   nav: {
@@ -47,6 +48,11 @@ export const shell = {
     allWorkspaces: 'All workspaces',
     workspace: 'Workspace',
     sandbox: 'Sandbox',
+    captureNotice: 'No mail leaves this server: all of it is kept in the local inbox (mta.capture).',
+    showCaptured: 'Open the local inbox',
+    oneWorkspace: (name: string) => `This screen shows one workspace at a time, now ${name}.`,
+    otherWorkspace: 'Show another one',
+    notices: 'Notices',
     sandboxNotice: 'You are viewing the sandbox. None of this mail is delivered.',
     leaveSandbox: 'Leave the sandbox',
     search: 'Search or jump to…',
@@ -115,6 +121,31 @@ export const shell = {
     conflict:
       'Someone else has changed this. Reload to see their version; your input stays here until you do.',
     cancelled: 'Cancelled, because you did not sign in.',
+    rules: {
+      required: () => 'This is required.',
+      unknown_field: () => 'This field is not known.',
+      type: () => 'This is not a value of the right kind.',
+      enum: () => 'Choose one of the values offered.',
+      max_length: (most = 0) => `At most ${count(most, 'character is', 'characters are')} allowed.`,
+      min_length: (least = 0) =>
+        least === 1
+          ? 'This must not be empty.'
+          : `At least ${count(least, 'character is', 'characters are')} needed.`,
+      max_items: (most = 0) => `At most ${count(most, 'entry is', 'entries are')} allowed.`,
+      min_items: (least = 0) => `At least ${count(least, 'entry is', 'entries are')} needed.`,
+      maximum: (most = 0) => `This must be at most ${most.toLocaleString('en')}.`,
+      minimum: (least = 0) => `This must be at least ${least.toLocaleString('en')}.`,
+      pattern: () => 'This does not have the expected form.',
+    } as Readonly<Record<string, (limit?: number) => string>>,
+    codes: open({
+      missing_from_email: 'There is no sender address: give one here, or in the settings of the workspace.',
+      domain_invalid: 'Mail cannot be sent from this address: its domain is not verified here. See Domains.',
+      template_not_found: 'The template does not exist, or was deleted.',
+      contact_not_found: 'The contact does not exist, or was deleted.',
+      no_content: 'The mail has no content yet.',
+      unavailable: 'The server cannot do this at the moment. Try again shortly.',
+      request_timeout: 'The request took too long to arrive. Try again.',
+    }),
     forbidden: 'Your role does not allow this.',
     reload: 'Reload',
     overwrite: 'Save mine anyway',

@@ -1,6 +1,6 @@
 /** Texts of the frame and of every screen: Spanish. */
 import type { shell as texts } from './en'
-import { numero } from '../counts/es'
+import { count, numero } from '../counts/es'
 
 export const shell: typeof texts = {
   nav: {
@@ -48,6 +48,11 @@ export const shell: typeof texts = {
     allWorkspaces: 'Todos los espacios de trabajo',
     workspace: 'Espacio de trabajo',
     sandbox: 'Entorno de pruebas',
+    captureNotice: 'Nada sale de este servidor: todo el correo queda en el buzón local (mta.capture).',
+    showCaptured: 'Abrir el buzón local',
+    oneWorkspace: name => `Esta pantalla muestra un solo espacio de trabajo: ${name}.`,
+    otherWorkspace: 'Mostrar otro',
+    notices: 'Avisos',
     sandboxNotice: 'Está en el entorno de pruebas: nada de esto se envió a nadie.',
     leaveSandbox: 'Salir del entorno de pruebas',
     search: 'Buscar o ir a…',
@@ -115,6 +120,31 @@ export const shell: typeof texts = {
     conflict:
       'Alguien ha cambiado esto entretanto. Recargue para ver su versión; lo que ha escrito sigue aquí hasta entonces.',
     cancelled: 'No se hizo: no ha iniciado sesión.',
+    rules: {
+      required: () => 'Esto es obligatorio.',
+      unknown_field: () => 'Este campo no se conoce.',
+      type: () => 'Este valor no es del tipo correcto.',
+      enum: () => 'Elija uno de los valores ofrecidos.',
+      max_length: (most = 0) => `Como máximo ${count(most, 'carácter', 'caracteres')}.`,
+      min_length: (least = 0) =>
+        least === 1 ? 'Esto no puede estar vacío.' : `Al menos ${count(least, 'carácter', 'caracteres')}.`,
+      max_items: (most = 0) => `Como máximo ${count(most, 'entrada', 'entradas')}.`,
+      min_items: (least = 0) => `Al menos ${count(least, 'entrada', 'entradas')}.`,
+      maximum: (most = 0) => `Como máximo ${most.toLocaleString('es')}.`,
+      minimum: (least = 0) => `Como mínimo ${least.toLocaleString('es')}.`,
+      pattern: () => 'Esto no tiene la forma esperada.',
+    },
+    codes: {
+      missing_from_email:
+        'No hay dirección de remitente: indíquela aquí o en los ajustes del espacio de trabajo.',
+      domain_invalid:
+        'No se puede enviar desde esta dirección: su dominio no está verificado aquí. Vea «Dominios».',
+      template_not_found: 'La plantilla no existe o se eliminó.',
+      contact_not_found: 'El contacto no existe o se eliminó.',
+      no_content: 'El correo todavía no tiene contenido.',
+      unavailable: 'El servidor no puede hacerlo ahora. Inténtelo de nuevo en breve.',
+      request_timeout: 'La petición tardó demasiado en llegar. Inténtelo de nuevo.',
+    },
     forbidden: 'Su rol no lo permite.',
     reload: 'Recargar',
     overwrite: 'Guardar mi versión',

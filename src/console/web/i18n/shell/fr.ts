@@ -1,6 +1,6 @@
 /** Texts of the frame and of every screen: French. */
 import type { shell as texts } from './en'
-import { nombre } from '../counts/fr'
+import { count, nombre } from '../counts/fr'
 
 export const shell: typeof texts = {
   nav: {
@@ -48,6 +48,12 @@ export const shell: typeof texts = {
     allWorkspaces: 'Tous les espaces de travail',
     workspace: 'Espace de travail',
     sandbox: 'Bac à sable',
+    captureNotice:
+      'Rien ne quitte ce serveur : tous les messages restent dans la boîte locale (mta.capture).',
+    showCaptured: 'Ouvrir la boîte locale',
+    oneWorkspace: name => `Cet écran montre un seul espace de travail : ${name}.`,
+    otherWorkspace: 'En montrer un autre',
+    notices: 'Avis',
     sandboxNotice: 'Vous êtes dans le bac à sable : rien de ceci n’a été envoyé.',
     leaveSandbox: 'Quitter le bac à sable',
     search: 'Rechercher ou aller à…',
@@ -116,6 +122,33 @@ export const shell: typeof texts = {
     conflict:
       'Quelqu’un a modifié ceci entre-temps. Rechargez pour voir sa version ; votre saisie reste ici jusque-là.',
     cancelled: 'Non effectué : vous ne vous êtes pas connecté.',
+    rules: {
+      required: () => 'Ce champ est obligatoire.',
+      unknown_field: () => 'Ce champ n’est pas connu.',
+      type: () => 'Cette valeur n’est pas du bon type.',
+      enum: () => 'Choisissez l’une des valeurs proposées.',
+      max_length: (most = 0) => `${count(most, 'caractère', 'caractères')} au plus.`,
+      min_length: (least = 0) =>
+        least === 1
+          ? 'Ce champ ne doit pas être vide.'
+          : `${count(least, 'caractère', 'caractères')} au moins.`,
+      max_items: (most = 0) => `${count(most, 'entrée', 'entrées')} au plus.`,
+      min_items: (least = 0) => `${count(least, 'entrée', 'entrées')} au moins.`,
+      maximum: (most = 0) => `Au plus ${most.toLocaleString('fr')}.`,
+      minimum: (least = 0) => `Au moins ${least.toLocaleString('fr')}.`,
+      pattern: () => 'Cette valeur n’a pas la forme attendue.',
+    },
+    codes: {
+      missing_from_email:
+        'Il n’y a pas d’adresse d’expéditeur : indiquez-la ici ou dans les réglages de l’espace de travail.',
+      domain_invalid:
+        'On ne peut pas envoyer depuis cette adresse : son domaine n’est pas vérifié ici. Voir « Domaines ».',
+      template_not_found: 'Le modèle n’existe pas ou a été supprimé.',
+      contact_not_found: 'Le contact n’existe pas ou a été supprimé.',
+      no_content: 'Le message n’a pas encore de contenu.',
+      unavailable: 'Le serveur ne peut pas le faire pour l’instant. Réessayez bientôt.',
+      request_timeout: 'La requête a mis trop de temps à arriver. Réessayez.',
+    },
     forbidden: 'Votre rôle ne le permet pas.',
     reload: 'Recharger',
     overwrite: 'Enregistrer ma version',

@@ -229,9 +229,6 @@ export const templates: typeof texts = {
     restored: (time: string) => `Das sind Ihre nicht gespeicherten Änderungen von ${time}.`,
     discard: 'Änderungen verwerfen',
     discardText: 'Was Sie seit dem letzten Speichern geändert haben, wird verworfen.',
-    outdated:
-      'Inzwischen hat jemand eine andere Version gespeichert. Sie können sie anzeigen, was Ihre Änderungen verwirft, oder Ihre darüber speichern.',
-    showTheirs: 'Andere Version anzeigen',
     elsewhere:
       'Diese Vorlage wird auch in einem anderen Fenster bearbeitet. Wer zuletzt speichert, wird gewarnt.',
     showBlock: 'Block zeigen',

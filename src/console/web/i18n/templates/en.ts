@@ -224,9 +224,6 @@ export const templates = {
     restored: (time: string) => `These are your unsaved changes of ${time}.`,
     discard: 'Discard changes',
     discardText: 'What you changed since the last save is discarded.',
-    outdated:
-      'Somebody saved another version in the meantime. You can show theirs, which discards your changes, or save yours over it.',
-    showTheirs: 'Show theirs',
     elsewhere: 'This template is also edited in another window. Whoever saves last is warned.',
     showBlock: 'Show the block',
     test: 'Send a test',

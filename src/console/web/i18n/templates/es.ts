@@ -230,9 +230,6 @@ export const templates: typeof texts = {
     restored: (time: string) => `Estos son sus cambios sin guardar de ${time}.`,
     discard: 'Descartar los cambios',
     discardText: 'Se descarta lo que ha cambiado desde la última vez que guardó.',
-    outdated:
-      'Mientras tanto, alguien guardó otra versión. Puede mostrarla, lo que descarta sus cambios, o guardar la suya encima.',
-    showTheirs: 'Mostrar la otra versión',
     elsewhere: 'Esta plantilla se edita también en otra ventana. Se avisa a quien guarde en último lugar.',
     showBlock: 'Mostrar el bloque',
     test: 'Enviar una prueba',

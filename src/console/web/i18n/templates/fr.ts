@@ -230,9 +230,6 @@ export const templates: typeof texts = {
     restored: (time: string) => `Voici vos modifications non enregistrées de ${time}.`,
     discard: 'Abandonner les modifications',
     discardText: 'Ce que vous avez modifié depuis le dernier enregistrement est abandonné.',
-    outdated:
-      'Quelqu’un a enregistré une autre version entre-temps. Vous pouvez l’afficher, ce qui abandonne vos modifications, ou enregistrer la vôtre par-dessus.',
-    showTheirs: 'Afficher l’autre version',
     elsewhere: 'Ce modèle est aussi modifié dans une autre fenêtre. Le dernier qui enregistre est averti.',
     showBlock: 'Montrer le bloc',
     test: 'Envoyer un test',

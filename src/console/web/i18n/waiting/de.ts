@@ -46,6 +46,7 @@ export const waiting: typeof texts = {
     links: { workspace: 'Grenze ändern', delivery: 'Zur Warteschlange', health: 'Zum Zustand' },
     label: 'Wartet auf',
     until: moment => `Weiter geht es: ${moment}.`,
+    due: 'Jetzt fällig',
     campaign: (name, reason) => `„${name}“ wartet: ${reason}`,
     takes: how => `Der Versand dauert bei den heutigen Grenzen etwa ${how}.`,
     takesMonths: 'Der Versand dauert bei den heutigen Grenzen mehr als 90 Tage.',

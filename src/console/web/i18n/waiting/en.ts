@@ -46,6 +46,7 @@ export const waiting = {
     links: { workspace: 'Change the limit', delivery: 'To the queue', health: 'To the health page' },
     label: 'Waits for',
     until: (moment: string) => `Continues: ${moment}.`,
+    due: 'Due now',
     campaign: (name: string, reason: string) => `“${name}” waits: ${reason}`,
     /** @param how long, formatted */
     takes: (how: string) => `Sending takes about ${how} at today’s limits.`,

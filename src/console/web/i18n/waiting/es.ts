@@ -46,6 +46,7 @@ export const waiting: typeof texts = {
     links: { workspace: 'Cambiar el límite', delivery: 'Ver la cola', health: 'Ver el estado' },
     label: 'Espera',
     until: moment => `Continúa: ${moment}.`,
+    due: 'Ahora',
     campaign: (name, reason) => `«${name}» espera: ${reason}`,
     takes: how => `El envío tarda unos ${how} con los límites actuales.`,
     takesMonths: 'El envío tarda más de 90 días con los límites actuales.',

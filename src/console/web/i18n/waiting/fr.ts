@@ -47,6 +47,7 @@ export const waiting: typeof texts = {
     links: { workspace: 'Modifier la limite', delivery: 'Voir la file', health: 'Voir l’état' },
     label: 'Attend',
     until: moment => `Reprise : ${moment}.`,
+    due: 'Prévue maintenant',
     campaign: (name, reason) => `« ${name} » attend : ${reason}`,
     takes: how => `L’envoi prend environ ${how} avec les limites actuelles.`,
     takesMonths: 'L’envoi prend plus de 90 jours avec les limites actuelles.',

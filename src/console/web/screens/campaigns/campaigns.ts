@@ -30,6 +30,14 @@ export function toneOf(status: CampaignStatus): Tone {
   return TONES[status]
 }
 
+/** Its A/B test has gone out, and a person has to choose the winner: no moment is set at which it is decided. */
+export function needsChoice({
+  status,
+  waiting_for: waiting,
+}: Pick<Campaign, 'status' | 'waiting_for'>): boolean {
+  return status === 'sending' && waiting?.reason === 'ab_test' && waiting.until === undefined
+}
+
 /** Recipients whose mail has ended, whatever became of it. */
 export function settledOf({ progress }: Campaign): number {
   return progress.done + progress.skipped + progress.cancelled
