@@ -21,7 +21,11 @@ export interface Mailbox {
   readonly arrived: number
   /** Recipients that were deferred so far. */
   readonly deferred: number
-  /** A mail that is to be read: called with its text, until it returns false. */
+  /** While true, connections that come to DATA are not read any more, and never again. */
+  stallsInData: boolean
+  /** How many did. */
+  readonly stalled: number
+  /** Called with each mail as it came. */
   onMail: ((text: string, recipient: string) => void) | undefined
 }
 
@@ -38,7 +42,7 @@ export async function openMailbox(t: Scope, { seed, deferredShare }: MailboxOpti
   const arrivals = new Map<string, Arrival[]>()
   const offered = new Set<string>()
   const sockets = new Set<Socket>()
-  let [arrived, deferred] = [0, 0]
+  let [arrived, deferred, stalled] = [0, 0, 0]
   const isDeferred = (recipient: string) => {
     if (offered.has(recipient)) return false
     offered.add(recipient)
@@ -53,6 +57,10 @@ export async function openMailbox(t: Scope, { seed, deferredShare }: MailboxOpti
       replyTo(recipient) {
         if (UNKNOWN.test(recipient)) return '550 5.1.1 No such user here'
         return isDeferred(recipient) ? '451 4.3.2 Try again later' : '250 2.1.5 Ok'
+      },
+      stalls() {
+        if (mailbox.stallsInData) stalled += 1
+        return mailbox.stallsInData
       },
       take(recipient, text) {
         const messageId = /^message-id:\s*(<[^>]*>)/im.exec(text.slice(0, HEADER_OCTETS))?.[1] ?? ''
@@ -79,6 +87,10 @@ export async function openMailbox(t: Scope, { seed, deferredShare }: MailboxOpti
     get deferred() {
       return deferred
     },
+    stallsInData: false,
+    get stalled() {
+      return stalled
+    },
     onMail: undefined,
   }
   return mailbox
@@ -88,11 +100,13 @@ const HEADER_OCTETS = 16_384
 
 interface Decisions {
   replyTo(recipient: string): string
+  /** Asked at DATA. */
+  stalls(): boolean
   take(recipient: string, text: string): void
 }
 
 /** One session (RFC 5321, PIPELINING). */
-function receive(socket: Socket, { replyTo, take }: Decisions): void {
+function receive(socket: Socket, { replyTo, stalls, take }: Decisions): void {
   let unread = ''
   let isMessage = false
   let recipients: string[] = []
@@ -118,6 +132,7 @@ function receive(socket: Socket, { replyTo, take }: Decisions): void {
       case 'DATA':
         if (recipients.length === 0) return '554 5.5.1 No valid recipients'
         isMessage = true
+        if (stalls()) socket.pause()
         return '354 End data with <CR><LF>.<CR><LF>'
       case 'QUIT':
         return '221 2.0.0 Bye'

@@ -27,6 +27,7 @@ const SETTLE_MS = 90_000
 export async function openBusyServer(t: Test, options: InstallOptions = {}): Promise<BusyServer> {
   const sink = await openSink(t)
   const postroad = await initialise(t, { ...options, env: { ...routeTo(sink.port), ...options.env } })
+  await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=0', 'daily_limit=0')
   const server = await postroad.serve()
   const flow = new MailFlow(t, sink, postroad.key)
   flow.through(server)
