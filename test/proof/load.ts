@@ -37,8 +37,12 @@ export interface LoadOptions {
   readonly random: Random
   /** Mails a second by REST and SMTP together, as far as the server keeps up. */
   readonly rate: number
-  /** Contacts of each campaign. */
+  /** Contacts of each campaign; 0: none. */
   readonly campaignSize: number
+  /** From the start of a campaign to the next, at least; 0: one after the other. */
+  readonly campaignEveryMs?: number
+  /** Contacts a second that enter the automation. */
+  readonly contactRate?: number
   /** How many mails wait: no more are sent while it is too many. */
   readonly waiting: () => number
   /** Before each recipient and name, where several loads share a server. */
@@ -56,8 +60,8 @@ const PAUSE_MS = 100
 const LATER_MS = 3_000
 /** Shares of REST requests. */
 const [SCHEDULED, CANCELLED, KEYED, UNKNOWN] = [0.04, 0.04, 0.3, 0.01]
-/** Between two contacts that enter the automation. */
-const CONTACT_PAUSE_MS = 60
+/** A second. */
+const CONTACT_RATE = 15
 /** How often progress is looked at. */
 const LOOK_MS = 250
 
@@ -241,12 +245,18 @@ export class Load {
         this.note(to, 'automation', 'accepted')
         this.contacts.add(to)
       }
-      await sleep(CONTACT_PAUSE_MS)
+      await sleep(1_000 / (this.options.contactRate ?? CONTACT_RATE))
     }
   }
 
   private async sendCampaigns(): Promise<void> {
-    for (let campaign = 1; !this.isStopped; campaign += 1) await this.sendCampaign(`campaign${campaign}`)
+    const { campaignEveryMs = 0 } = this.options
+    let nextAt = performance.now()
+    for (let campaign = 1; !this.isStopped; campaign += 1) {
+      nextAt = Math.max(performance.now(), nextAt + campaignEveryMs)
+      await this.sendCampaign(`campaign${campaign}`)
+      while (!this.isStopped && performance.now() < nextAt) await sleep(LOOK_MS)
+    }
   }
 
   /** @param isImported its contacts come as a file */

@@ -56,7 +56,7 @@ export async function openMailbox(t: Scope, { seed, deferredShare }: MailboxOpti
     receive(socket, {
       replyTo(recipient) {
         if (UNKNOWN.test(recipient)) return '550 5.1.1 No such user here'
-        return isDeferred(recipient) ? '451 4.3.2 Try again later' : '250 2.1.5 Ok'
+        return isDeferred(recipient) ? '450 4.2.0 Recipient address rejected: Greylisted' : '250 2.1.5 Ok'
       },
       stalls() {
         if (mailbox.stallsInData) stalled += 1
