@@ -9,7 +9,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 const [version, consoleLicences, ...metafiles] = process.argv.slice(2)
-if (metafiles.length === 0) throw new Error('usage: node packaging/sbom.js VERSION CONSOLE_LICENCES METAFILE...')
+if (metafiles.length === 0)
+  throw new Error('usage: node packaging/sbom.js VERSION CONSOLE_LICENCES METAFILE...')
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 
 const folders = new Set(['node_modules/better-sqlite3', `node_modules/node-linux-${process.arch}`])
@@ -35,7 +36,9 @@ const npm = [...folders].sort().map(folder => {
     ...(locked.license === undefined ? {} : { licenses: licencesOf(locked.license) }),
     ...(locked.integrity === undefined ? {} : { hashes: hashesOf(locked.integrity) }),
     purl,
-    ...(locked.resolved === undefined ? {} : { externalReferences: [{ type: 'distribution', url: locked.resolved }] }),
+    ...(locked.resolved === undefined
+      ? {}
+      : { externalReferences: [{ type: 'distribution', url: locked.resolved }] }),
   }
 })
 const others = [
@@ -52,7 +55,9 @@ const others = [
 ]
 const components = [...npm, ...others]
 const reference = `pkg:generic/postroad@${version}`
-const digest = createHash('sha256').update(JSON.stringify([version, components])).digest('hex')
+const digest = createHash('sha256')
+  .update(JSON.stringify([version, components]))
+  .digest('hex')
 const epoch = Number(process.env.SOURCE_DATE_EPOCH)
 if (!Number.isFinite(epoch)) throw new Error('SOURCE_DATE_EPOCH is not set')
 
@@ -113,5 +118,11 @@ function hashesOf(integrity) {
 /** Version 8 (RFC 9562): of our own making, from a digest. */
 function uuidOf(hex) {
   const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16)
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-')
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-')
 }

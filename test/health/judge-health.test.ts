@@ -146,7 +146,7 @@ function watchedZone(_: Test) {
       kind = how
       await watched.mx(name)
     },
-    answersWith(how: typeof kind) {
+    answersWith: (how: typeof kind) => {
       kind = how
     },
   }

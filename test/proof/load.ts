@@ -193,12 +193,13 @@ export class Load {
     this.note(to, way, 'unknown')
     const sendAt = new Date(Date.now() + (isCancelled ? 4 : 1) * LATER_MS).toISOString()
     const answer = await this.insist('POST', '/email/send', { ...this.mailTo(to), send_at: sendAt })
-    if (answer.status !== 202) return this.note(to, way, 'refused')
-    if (!isCancelled) return this.note(to, way, 'accepted')
+    if (answer.status !== 202 || !isCancelled) {
+      this.note(to, way, answer.status === 202 ? 'accepted' : 'refused')
+      return
+    }
     const id = String(answer.body.data.message_id ?? answer.body.data.results?.[0]?.message_id)
     const cancelled = await this.attempt('DELETE', `/email/${id}`)
     if (cancelled?.status === 200) this.note(to, way, 'cancelled')
-    return undefined
   }
 
   private mailTo(to: string) {
@@ -255,8 +256,13 @@ export class Load {
     for (let campaign = 1; !this.isStopped; campaign += 1) {
       nextAt = Math.max(performance.now(), nextAt + campaignEveryMs)
       await this.sendCampaign(`campaign${campaign}`)
-      while (!this.isStopped && performance.now() < nextAt) await sleep(LOOK_MS)
+      await this.untilMoment(nextAt)
     }
+  }
+
+  /** @param moment of `performance.now()` */
+  private async untilMoment(moment: number): Promise<void> {
+    while (!this.isStopped && performance.now() < moment) await sleep(LOOK_MS)
   }
 
   /** @param isImported its contacts come as a file */

@@ -99,10 +99,10 @@ export async function openMailbox(t: Scope, { seed, deferredShare }: MailboxOpti
 const HEADER_OCTETS = 16_384
 
 interface Decisions {
-  replyTo(recipient: string): string
+  readonly replyTo: (recipient: string) => string
   /** Asked at DATA. */
-  stalls(): boolean
-  take(recipient: string, text: string): void
+  readonly stalls: () => boolean
+  readonly take: (recipient: string, text: string) => void
 }
 
 /** One session (RFC 5321, PIPELINING). */

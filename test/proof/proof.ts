@@ -65,7 +65,7 @@ export async function runProof(
   const proof = new Proof()
   const stop = (status: number) => void proof.end().finally(() => process.exit(status))
   process.once('SIGINT', () => stop(130)).once('SIGTERM', () => stop(143))
-  let status = 0
+  let status = 1
   try {
     const notes = await run(proof)
     printTable(title, [['promise', '', 'seen'], ...promiseRows(proof.promises)], notes)
@@ -73,7 +73,6 @@ export async function runProof(
     status = proof.broken.length > 0 ? 1 : 0
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
-    status = 1
   }
   await proof.end()
   process.exit(status)

@@ -17,7 +17,7 @@ export interface BusyServer {
   readonly server: Serving
   readonly flow: MailFlow
   /** Stops sending, and holds the server to its word: everything accepted arrives, and nothing comes twice unless `mayRepeat`. */
-  settle(mayRepeat?: boolean): Promise<void>
+  readonly settle: (mayRepeat?: boolean) => Promise<void>
 }
 
 /** Mails that are accepted before anything is broken. */

@@ -43,7 +43,7 @@ const RESULT = /^(not )?ok \d+ - (.*?)(?: # (?:time=([\d.]+)ms|(SKIP|skip)\s*(.*
 
 const named = process.argv.slice(2)
 const rows: string[][] = []
-let isBroken = false
+const brokenFiles: string[] = []
 for (const { file, needs = [] } of FILES) {
   if (named.length > 0 && !named.some(part => file.includes(part))) continue
   const lacking = needs.filter(what => !HAS[what])
@@ -52,7 +52,7 @@ for (const { file, needs = [] } of FILES) {
 }
 showProgress('')
 printTable('Faults: what is documented of each, and whether it was seen', [['fault', '', 'seconds'], ...rows])
-process.exit(isBroken || rows.length === 0 ? 1 : 0)
+process.exit(brokenFiles.length > 0 || rows.length === 0 ? 1 : 0)
 
 async function run(file: string): Promise<string[][]> {
   const program = `build/${file}.js`
@@ -81,7 +81,7 @@ async function run(file: string): Promise<string[][]> {
     return [[what, result, ms === undefined ? '' : (Number(ms) / 1_000).toFixed(1)]]
   })
   if (status === 0 && found.length > 0) return found
-  isBroken = true
+  brokenFiles.push(file)
   process.stderr.write(output)
   return found.some(([, result]) => result === 'BROKEN')
     ? found

@@ -32,7 +32,7 @@ t.test(
       taken.push(others)
       await takeAll(server.url(), taken)
       // The server's own are cut, as by a proxy or a failover, and somebody else has taken their places before it is back.
-      while (true) {
+      for (;;) {
         await others.query(
           `select pg_terminate_backend(pid) from pg_stat_activity where application_name <> '${TAKER}' and backend_type = 'client backend'`,
         )
