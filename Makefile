@@ -156,6 +156,21 @@ test-busy: test-needs ## SUITE (test-files) on a machine that is busy with other
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
 
+# Proofs that anyone can repeat (docs/proof.md): each prints a table, and ends with status 1 if a promise was broken.
+crash: test-needs ## kill a busy server KILLS (100) times and compare what arrived with what was promised; SEED, RATE (mails a second)
+	@$(IN_MEMORY) KILLS=$(KILLS) SEED=$(SEED) RATE=$(RATE) node build/test/proof/crash/crash.js
+
+FAULTS = node build/test/proof/faults/faults.js $(ONLY)
+faults: test-needs ## full and read-only disks, lost files, DNS, clocks, descriptors, threads, PostgreSQL: the documented behaviour of each; ONLY=names runs one file
+ifneq ($(wildcard /usr/lib/postgresql/*/bin/initdb),)
+	@$(IN_MEMORY) $(WITH_POSTGRES) $(FAULTS)
+else
+	@$(IN_MEMORY) $(FAULTS)
+endif
+
+soak: test-needs ## 60 % of capacity for MINUTES (30), and whether memory, latencies and all else stay; curves in OUT (build/soak); SEED, RATE
+	@MINUTES=$(MINUTES) SEED=$(SEED) RATE=$(RATE) OUT=$(OUT) node build/test/proof/soak/soak.js
+
 bounce-score: build/.built ## how many of the labelled bounces in ../shared/bounces are read right; SCORE_FLAGS=--failing names the others
 	@node build/test/support/returned/bounce-score.js $(SCORE_FLAGS)
 
@@ -167,4 +182,4 @@ fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may th
 
 include packaging/package.mk
 
-.PHONY: node-version help build run check test test-needs test-files test-times test-busy test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces simulate-queue binary deb
+.PHONY: node-version help build run check test test-needs test-files test-times test-busy test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces simulate-queue crash faults soak binary deb

@@ -26,6 +26,13 @@ binary: dist/postroad ## one executable that needs no Node: dist/postroad
 deb: dist/postroad ## Debian package: dist/postroad_VERSION_ARCHITECTURE.deb
 	@packaging/debian/build.sh $(VERSION)
 
+release: deb ## dist/release: package, executable, bill of materials (CycloneDX), SHA256SUMS; signed with RELEASE_KEY=FILE
+	@packaging/release.sh $(VERSION)
+
+# In a second folder, so that a path which got into a file is seen; with the packages of this one, but nothing that was built.
+release-check: release ## build the release once more in another folder and say what differs
+	@packaging/build-again.sh $(VERSION)
+
 # A Debian 12 that the package test copies and boots: nothing beyond what every Debian has, and curl. It is kept, since making it takes
 # longer than the test.
 DEBIAN_TREE ?= $(HOME)/.cache/postroad/bookworm

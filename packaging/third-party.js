@@ -1,10 +1,11 @@
-// Prints the licences of what the executable holds of others, from esbuild's account of what went into it:
-//   node third-party.js METAFILE...
+// Prints the licences of what the executable holds of others, from Vite's account of what went into the console, and esbuild's of the rest:
+//   node third-party.js CONSOLE_LICENCES METAFILE...
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
+const [consoleLicences, ...metafiles] = process.argv.slice(2)
 const folders = new Set()
-for (const metafile of process.argv.slice(2))
+for (const metafile of metafiles)
   for (const input of Object.keys(JSON.parse(readFileSync(metafile, 'utf8')).inputs)) {
     const folder = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0]
     if (folder !== undefined) folders.add(folder)
@@ -23,6 +24,9 @@ for (const folder of [...folders].sort()) {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   process.stdout.write(`${rule}\n${name} ${version}: ${license}\n\n${licenceOf(folder)}\n\n`)
 }
+for (const { name, version, identifier, text } of JSON.parse(readFileSync(consoleLicences, 'utf8')))
+  if (!folders.has(join('node_modules', name)))
+    process.stdout.write(`${rule}\n${name} ${version}: ${identifier}\n\n${(text ?? '').trim()}\n\n`)
 // Data that was copied into the sources.
 process.stdout.write(
   `${rule}\nData of caniemail.com: MIT\n\n${readFileSync('packaging/licences/caniemail.txt', 'utf8')}\n`,

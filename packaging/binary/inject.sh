@@ -13,7 +13,8 @@ assets=$(cd "$folder" && find . -type f ! -name main.js ! -name meta.json | sed 
   done
   printf '}}'
 } >"$executable.json"
-node --experimental-sea-config "$executable.json" >"$executable.log" 2>&1 || { cat "$executable.log" >&2; exit 1; }
+# The code cache depends on V8's random numbers; their seed is the one flag that it may have been made with and still be used without.
+node --random-seed=1 --experimental-sea-config "$executable.json" >"$executable.log" 2>&1 || { cat "$executable.log" >&2; exit 1; }
 # A new file, since Node's own may be a link to what others use. Symbols are a tenth of it, and nobody reads them.
 rm -f "$executable.new"
 cp --reflink=auto "$(node -p process.execPath)" "$executable.new"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the Debian package of dist/postroad:  build.sh VERSION
-# The same commit makes the same package, but for the executable's code cache.
+# The same commit makes the same package.
 set -eu
 cd "$(dirname "$0")/../.."
 version=$1
@@ -38,7 +38,7 @@ dist/postroad completion bash >"$root/usr/share/bash-completion/completions/post
 dist/postroad completion zsh >"$root/usr/share/zsh/vendor-completions/_postroad"
 dist/postroad completion fish >"$root/usr/share/fish/vendor_completions.d/postroad.fish"
 cp packaging/debian/copyright "$doc/copyright"
-node packaging/third-party.js dist/program.json dist/mailparser.json >"$doc/third-party-licences.txt"
+node packaging/third-party.js node_modules/.cache/console/licences.json dist/program.json dist/mailparser.json >"$doc/third-party-licences.txt"
 gzip -9n "$doc/third-party-licences.txt"
 gzip -9nc CHANGELOG.md >"$doc/NEWS.gz"
 node packaging/documentation.js "$doc"
@@ -60,5 +60,6 @@ done
 sed -e "s|@VERSION@|$version|" -e "s|@ARCHITECTURE@|$architecture|" \
   -e "s|@SIZE@|$(du -sk --exclude=DEBIAN "$root" | cut -f1)|" packaging/debian/control >"$root/DEBIAN/control"
 find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-dpkg-deb --root-owner-group -Zxz -z"${DEB_COMPRESSION:-6}" --build "$root" "dist/postroad_${version}_$architecture.deb"
+# One thread: what xz writes depends on whether there are several.
+dpkg-deb --root-owner-group --threads-max=1 -Zxz -z"${DEB_COMPRESSION:-6}" --build "$root" "dist/postroad_${version}_$architecture.deb"
 rm -rf "$root"

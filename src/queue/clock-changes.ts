@@ -26,19 +26,29 @@ export class ClockSteps {
   private readonly clock: Clock
   private offset: number
   private readonly steps: Step[] = []
-  private unreportedMs = 0
+  private setAheadMs = 0
+  private setBackMs = 0
 
   constructor(clock: Clock) {
     this.clock = clock
     this.offset = clock.now() - clock.monotonic()
   }
 
-  /** @returns ms the wall clock was set since the last call; 0 if it was not, negative if it was set back */
+  /**
+   * Steps since the last call, in ms: 0 if there were none, negative if the clock was set back, even if it was set ahead as well. What was
+   * stored in between has times of the clock that was ahead.
+   */
   takeStep(): number {
     this.measure()
-    const byMs = this.unreportedMs
-    this.unreportedMs = 0
+    const byMs = this.setBackMs > 0 ? -this.setBackMs : this.setAheadMs
+    this.setAheadMs = 0
+    this.setBackMs = 0
     return byMs
+  }
+
+  /** Call it when a due time is stored: a step is only known if the clock is read before and after it. */
+  notice(): void {
+    this.measure()
   }
 
   /**
@@ -60,7 +70,8 @@ export class ClockSteps {
     const byMs = offset - this.offset
     this.offset = offset
     if (Math.abs(byMs) < MIN_STEP_MS) return
-    this.unreportedMs += byMs
+    if (byMs < 0) this.setBackMs -= byMs
+    else this.setAheadMs += byMs
     this.steps.push({ byMs, after: now })
     if (this.steps.length > MAX_STEPS) this.steps.shift()
   }

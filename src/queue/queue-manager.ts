@@ -171,6 +171,7 @@ export class QueueManager {
   /** Call it after messages of this lane were committed. */
   noteEnqueued(lane: string, dueAt: number): void {
     const { shares, database } = this.parts
+    this.steps.notice()
     if (shares) {
       const { destination } = laneFromKey(lane)
       if (!shares.owns(destination) || shares.partOf(destination)) database.announce?.('queue')

@@ -114,6 +114,19 @@ t.test('what failed long ago says nothing of now', async t => {
   t.equal(watch.trouble, undefined)
 })
 
+t.test('trouble with name servers ends soon after they answer, though nobody sends mail', async t => {
+  const { watch, ask, clock, answersWith } = watchedZone(t)
+  for (const name of ['one.test', 'two.test', 'three.test']) await ask(name, 'unavailable')
+  t.equal(watch.trouble, 'timed out')
+  answersWith('missing')
+  await clock.advance(9_000)
+  t.equal(watch.trouble, 'timed out', 'a failed lookup is not repeated each time')
+  await clock.advance(1_000)
+  t.equal(watch.trouble, 'timed out', 'this one asks again')
+  await clock.advance(0)
+  t.equal(watch.trouble, undefined)
+})
+
 function watchedZone(_: Test) {
   const clock = new FakeClock()
   const watch = new DnsWatch(clock)
@@ -138,6 +151,9 @@ function watchedZone(_: Test) {
     ask: async (name: string, how: typeof kind) => {
       kind = how
       await watched.mx(name)
+    },
+    answersWith: (how: typeof kind) => {
+      kind = how
     },
   }
 }

@@ -96,6 +96,27 @@ t.test('setting the clock forward by a year expires no message', async t => {
   t.equal(await statusOf('m1'), 'bounced', 'after its three days')
 })
 
+t.test(
+  'mail deferred while the clock was ahead for less than a second is retried after its delay',
+  async t => {
+    const { database, runner, handsOver, clock, agent, settledCount } = await sqliteQueue(t, {
+      script: () => deferred,
+    })
+    await runner.start()
+    clock.jump(DAY_MS)
+    await enqueue(database, letters('x.example', 1))
+    runner.noteEnqueued(laneTo('x.example'), NOW)
+    await handsOver(1)
+    await until('it is settled', () => settledCount() === 1)
+    clock.jump(-DAY_MS)
+    await clock.advance(1_000)
+    await comeToRest()
+    agent.script = () => delivered
+    await clock.advance(6 * MINUTE_MS)
+    t.same(await handsOver(2), ['m1', 'm1'])
+  },
+)
+
 t.test('steps since a moment are summed, and drift is not a step', async t => {
   const clock = new FakeClock(1_000_000)
   const steps = new ClockSteps(clock)
@@ -112,6 +133,17 @@ t.test('steps since a moment are summed, and drift is not a step', async t => {
   clock.jump(-HOUR_MS)
   t.equal(steps.since(early), 0)
   t.equal(steps.takeStep(), -HOUR_MS)
+})
+
+t.test('a clock that was set ahead and right again was set back', t => {
+  const clock = new FakeClock(1_000_000)
+  const steps = new ClockSteps(clock)
+  clock.jump(DAY_MS)
+  steps.notice()
+  clock.jump(-DAY_MS)
+  t.equal(steps.takeStep(), -DAY_MS)
+  t.equal(steps.takeStep(), 0)
+  t.end()
 })
 
 const BEGINNING = { dueAt: 0, messageId: '' }

@@ -1,6 +1,8 @@
 /**
- * Detects that the name servers do not answer at all, from regular lookups; it sends no extra queries.
+ * Detects that the name servers do not answer at all, from regular lookups.
  *
+ * While it reports trouble, one of the failed lookups is repeated when somebody asks, so that health recovers without traffic: mail that
+ * waited is routed in the delivery threads, whose answers are not seen here.
  * Wraps all resolvers of the main thread; `/health` reads it. NXDOMAIN counts as an answer. One failing name may be its own servers'
  * fault; several different names in a row are ours.
  */
@@ -11,25 +13,35 @@ import type { DnsAnswer, Resolver } from './dns.js'
 const MIN_FAILED_NAMES = 3
 /** Older failures are ignored. */
 const MAX_AGE_MS = 15 * 60_000
+/** Between two repetitions of a failed lookup. */
+const REPEAT_MS = 10_000
+
+interface FailedLookup {
+  /** Monotonic ms. */
+  readonly at: number
+  readonly repeat: () => Promise<unknown>
+}
 
 export class DnsWatch {
   private readonly clock: Clock
-  /** Names that failed since the last answer, with the time (monotonic ms). */
-  private readonly failed = new Map<string, number>()
+  /** By name, those since the last answer. */
+  private readonly failed = new Map<string, FailedLookup>()
   private lastReason = ''
+  private repeatedAt = -Infinity
 
   constructor(clock: Clock) {
     this.clock = clock
   }
 
   watched(resolver: Resolver): Resolver {
-    const seen =
-      <T>(ask: (name: string) => Promise<DnsAnswer<T>>) =>
-      async (name: string) => {
+    const seen = <T>(ask: (name: string) => Promise<DnsAnswer<T>>) => {
+      const askAndRecord = async (name: string): Promise<DnsAnswer<T>> => {
         const answer = await ask(name)
-        this.record(name, answer)
+        this.record(name, answer, () => askAndRecord(name))
         return answer
       }
+      return askAndRecord
+    }
     return {
       mx: seen(name => resolver.mx(name)),
       ipv4: seen(name => resolver.ipv4(name)),
@@ -44,24 +56,33 @@ export class DnsWatch {
   /** The last error if the name servers do not answer, otherwise undefined. */
   get trouble(): string | undefined {
     const since = this.clock.monotonic() - MAX_AGE_MS
-    for (const [name, at] of this.failed) if (at < since) this.failed.delete(name)
-    return this.failed.size >= MIN_FAILED_NAMES ? this.lastReason : undefined
+    for (const [name, { at }] of this.failed) if (at < since) this.failed.delete(name)
+    if (this.failed.size < MIN_FAILED_NAMES) return undefined
+    this.repeatOne()
+    return this.lastReason
   }
 
-  private record(name: string, answer: DnsAnswer<unknown>): void {
+  private repeatOne(): void {
+    const now = this.clock.monotonic()
+    const [lookup] = this.failed.values()
+    if (lookup === undefined || now - this.repeatedAt < REPEAT_MS) return
+    this.repeatedAt = now
+    // A closed resolver may reject; then nobody needs the answer.
+    lookup.repeat().catch(() => undefined)
+  }
+
+  private record(name: string, answer: DnsAnswer<unknown>, repeat: () => Promise<unknown>): void {
     if (answer.kind !== 'unavailable') {
       this.failed.clear()
       return
     }
     this.lastReason = answer.reason
-    if (this.failed.size < MIN_FAILED_NAMES || this.failed.has(name))
-      this.failed.set(name, this.clock.monotonic())
-    else this.forgetOldestFor(name)
+    if (this.failed.size >= MIN_FAILED_NAMES && !this.failed.has(name)) this.forgetOldest()
+    this.failed.set(name, { at: this.clock.monotonic(), repeat })
   }
 
-  private forgetOldestFor(name: string): void {
+  private forgetOldest(): void {
     const [oldest] = this.failed.keys()
     if (oldest !== undefined) this.failed.delete(oldest)
-    this.failed.set(name, this.clock.monotonic())
   }
 }

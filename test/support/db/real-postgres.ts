@@ -3,12 +3,12 @@
  * `TEST_POSTGRES_MIGRATED` that of a database after all migrations, to make others from.
  */
 import { execFileSync } from 'node:child_process'
-import type { Test } from 'tap'
 import { openPostgres, type PostgresOptions } from '../../../src/db/postgres/open-postgres.js'
 import type { Database } from '../../../src/db/database.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
 import { systemRandom } from '../../../src/world/random.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import type { Scope } from '../scope.js'
 import { ReusedDatabases } from './reused-databases.js'
 import { serverProgram } from './server-programs.js'
 
@@ -19,13 +19,13 @@ let names = 0
 let migrated: ReusedDatabases | undefined
 
 /** A database of this test with the schema and without rows. @returns its URL */
-export async function postgresUrl(t: Test): Promise<string> {
+export async function postgresUrl(t: Scope): Promise<string> {
   migrated ??= reusing(migratedUrl())
   return reusedDatabase(t, migrated)
 }
 
 /** A database of this test that begins as the original of the others. @returns its URL */
-export async function reusedDatabase(t: Test, databases: ReusedDatabases): Promise<string> {
+export async function reusedDatabase(t: Scope, databases: ReusedDatabases): Promise<string> {
   const url = await databases.take()
   t.teardown(() => databases.giveBack(url))
   return url
@@ -42,7 +42,7 @@ export function migratedUrl(): string {
 }
 
 /** An open one; further options for several nodes on the same URL. */
-export async function realPostgres(t: Test, more: Partial<PostgresOptions> = {}): Promise<Database> {
+export async function realPostgres(t: Scope, more: Partial<PostgresOptions> = {}): Promise<Database> {
   const url = more.url ?? (await postgresUrl(t))
   const database = await openPostgres({
     url,
@@ -56,7 +56,7 @@ export async function realPostgres(t: Test, more: Partial<PostgresOptions> = {})
 }
 
 /** An empty database without a schema, dropped with the test. @returns its URL */
-export function newDatabase(t: Test): string {
+export function newDatabase(t: Scope): string {
   const url = createDatabase()
   t.teardown(() => dropDatabase(url))
   return url

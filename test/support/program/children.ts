@@ -1,7 +1,7 @@
 /** Child processes that end with the test that started them, also when it fails, throws or is timed out. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Test } from 'tap'
+import type { Scope } from '../scope.js'
 
 const children = new Set<ChildProcess>()
 
@@ -17,7 +17,7 @@ process.once('SIGTERM', () => {
 })
 
 /** Kills it when the test ends, if it still runs then, and waits until it is gone. */
-export function endWithTest(t: Test, child: ChildProcess): void {
+export function endWithTest(t: Scope, child: ChildProcess): void {
   children.add(child)
   const closed = once(child, 'close').finally(() => children.delete(child))
   // A program that cannot be started has an `error` and maybe no `close`; whoever waits for its work will say so.

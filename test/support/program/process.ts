@@ -11,7 +11,6 @@ import { once } from 'node:events'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Test } from 'tap'
 import { runCli } from '../../../src/cli/program.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
 import { systemWorld } from '../../../src/world/world.js'
@@ -27,6 +26,7 @@ import {
   reusing,
 } from '../db/real-postgres.js'
 import type { ReusedDatabases } from '../db/reused-databases.js'
+import type { Scope } from '../scope.js'
 import { rowsInPlace } from '../db/statements-in-place.js'
 import { clientOf, type Client } from '../api/client.js'
 import { until } from '../until.js'
@@ -73,6 +73,8 @@ export interface InstallOptions {
   readonly flags?: readonly string[]
   /** What runs the server, e.g. `ip netns exec NAME`. */
   readonly through?: readonly string[]
+  /** False: of its log nothing is kept but its start, for a server that runs for long. */
+  readonly keepsLog?: boolean
   /** `dist/main.js` of another version; its commands run in processes of their own. */
   readonly program?: string
 }
@@ -96,6 +98,8 @@ export interface Installation {
   rowCounts(): Record<string, number>
   /** Starts the server and resolves once it serves. */
   serve(): Promise<Serving>
+  /** Starts the server and waits for nothing. */
+  start(): Running
 }
 
 /** An installation after `init`. */
@@ -109,6 +113,8 @@ export interface Serving extends Client {
   readonly pid: number
   /** Lines written so far. */
   readonly log: readonly LogLine[]
+  /** Written so far, kept or not. */
+  readonly logOctets: number
   /** Resolves with the first line of this event from the given position on. */
   logged(event: string, from?: number): Promise<LogLine>
   signal(signal: NodeJS.Signals): void
@@ -119,8 +125,17 @@ export interface Serving extends Client {
 
 /** Not set up yet: `init` is the test's business. */
 export function install(
-  t: Test,
-  { toml = '', env = {}, onFolder, database, flags = [], through = [], program }: InstallOptions = {},
+  t: Scope,
+  {
+    toml = '',
+    env = {},
+    onFolder,
+    database,
+    flags = [],
+    through = [],
+    keepsLog = true,
+    program,
+  }: InstallOptions = {},
 ): Installation {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   const dataDir = join(folder, 'state')
@@ -155,7 +170,7 @@ export function install(
       env: { PATH: process.env['PATH'], ...environment },
     })
     endWithTest(t, child)
-    return running(child)
+    return running(child, keepsLog)
   }
 
   const run = (...args: string[]) => (program === undefined ? runHere(args, environment) : start(args).ended)
@@ -175,6 +190,7 @@ export function install(
       (postgres === undefined
         ? sqliteRows(join(dataDir, 'postroad.db'), statement)
         : postgresRows(postgres, statement)) as Row[],
+    start: () => start(['serve']),
     rowCounts: () =>
       postgres === undefined ? countRows(join(dataDir, 'postroad.db')) : countPostgresRows(postgres),
     async serve() {
@@ -182,13 +198,13 @@ export function install(
       const line = await Promise.race([server.logged('server started'), server.ended])
       if (!('event' in line)) throw new Error(`the server did not start: ${line.err}${line.out}`)
       const baseUrl = `http://${String(line['http']).split(', ')[0] ?? ''}`
-      return { ...server, ...clientOf(baseUrl) }
+      return Object.assign(server, clientOf(baseUrl))
     },
   }
 }
 
 /** Set up and ready to serve. */
-export async function initialise(t: Test, options: InstallOptions = {}): Promise<Initialised> {
+export async function initialise(t: Scope, options: InstallOptions = {}): Promise<Initialised> {
   const { dataDir, workspaceId, key, databases } = await (template ??= makeTemplate())
   const installation = install(t, {
     ...(databases ? { database: await reusedDatabase(t, databases) } : {}),
@@ -301,14 +317,18 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
   return { status, signal: null, out, err }
 }
 
-type Running = Pick<Serving, 'pid' | 'log' | 'logged' | 'signal' | 'end' | 'ended'>
+/** A process of the server, whether it serves yet or not. */
+export type Running = Pick<Serving, 'pid' | 'log' | 'logOctets' | 'logged' | 'signal' | 'end' | 'ended'>
 
-function running(child: ChildProcess): Running {
+function running(child: ChildProcess, keepsLog: boolean): Running {
   const log: LogLine[] = []
   let out = ''
   let err = ''
   let unfinished = ''
+  let logOctets = 0
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    logOctets += text.length
+    if (!keepsLog && log.some(({ event }) => event === 'server started')) return
     out += text
     const lines = (unfinished + text).split('\n')
     unfinished = lines.pop() ?? ''
@@ -324,6 +344,9 @@ function running(child: ChildProcess): Running {
   return {
     pid: child.pid ?? 0,
     log,
+    get logOctets() {
+      return logOctets
+    },
     logged: (event, from = 0) =>
       until(`the log line "${event}"`, () => log.slice(from).find(line => line.event === event)),
     signal: signal => void child.kill(signal),

@@ -1,19 +1,22 @@
 /** A separate disk for a data folder, small enough to be filled. Needs root; removed with its test. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   mkdtempSync,
   openSync,
+  readFileSync,
   rmSync,
   statfsSync,
   truncateSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Test } from 'tap'
+import { basename, join } from 'node:path'
+import type { Scope } from '../scope.js'
 
 const MEGABYTE = 1_024 * 1_024
 /** Octets of a write of the filler; the last ones are smaller. */
@@ -26,12 +29,16 @@ export interface SmallDisk {
   fill(left?: number): void
   /** That file is deleted. */
   makeRoom(): void
+  /** The kernel finds damage on it and takes no more writes. @returns false if this kernel cannot be told to */
+  turnReadOnly(): boolean
+  /** It is checked and mounted once more; nobody may be using it. */
+  repair(): void
   /** Octets. */
   readonly free: number
 }
 
 /** A separate ext4, which decides as a real one what is on disk. */
-export function smallDisk(t: Test, megabytes: number): SmallDisk {
+export function smallDisk(t: Scope, megabytes: number): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-disk-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const image = join(folder, 'image')
@@ -68,8 +75,30 @@ export function smallDisk(t: Test, megabytes: number): SmallDisk {
       }
     },
     makeRoom: () => rmSync(filler(), { force: true }),
+    turnReadOnly() {
+      const trigger = `/sys/fs/ext4/${basename(deviceOf(mounted))}/trigger_fs_error`
+      if (!existsSync(trigger)) return false
+      execFileSync('mount', ['-o', 'remount,errors=remount-ro', mounted])
+      writeFileSync(trigger, '1')
+      return true
+    },
+    repair() {
+      execFileSync('umount', [mounted])
+      // 1: errors were corrected.
+      const { status } = spawnSync('e2fsck', ['-p', '-f', image])
+      if (status !== 0 && status !== 1) throw new Error(`e2fsck ended with ${String(status)}`)
+      execFileSync('mount', ['-o', 'loop', image, mounted])
+    },
     get free() {
       return free()
     },
   }
+}
+
+function deviceOf(folder: string): string {
+  const line = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .find(one => one.split(' ')[1] === folder)
+  if (line === undefined) throw new Error(`${folder} is no mount`)
+  return line.split(' ')[0] ?? ''
 }

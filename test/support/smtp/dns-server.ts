@@ -26,6 +26,14 @@ export interface ScriptedAnswer {
   /** Put in place of the true one, as a forger would have to guess it. */
   readonly id?: number
   readonly question?: { type: 'A' | 'MX'; name: string }
+  /** Over UDP it is sent this much later. */
+  readonly afterMs?: number
+}
+
+/** As it is sent. */
+interface Response {
+  readonly packet: Packet
+  readonly afterMs: number
 }
 
 /** @returns one answer, several (sent one after the other), or `silence` */
@@ -56,7 +64,7 @@ export async function dnsServer(
   const sources: { port: number; id: number }[] = []
   const waiting: { count: number; resolve: () => void }[] = []
 
-  function respond(query: Packet, transport: 'udp' | 'tcp'): Packet[] {
+  function respond(query: Packet, transport: 'udp' | 'tcp'): Response[] {
     const [question] = query.questions ?? []
     if (question === undefined) return []
     const text = `${question.type} ${question.name}`
@@ -67,32 +75,40 @@ export async function dnsServer(
     if (scripted === 'silence') return []
     const list: readonly ScriptedAnswer[] = 'length' in scripted ? scripted : [scripted]
     return list.map(answer => ({
-      type: 'response' as const,
-      id: answer.id ?? query.id,
-      flags:
-        RECURSION_AVAILABLE |
-        (answer.rcode ?? 0) |
-        (answer.truncated ? TRUNCATED_RESPONSE : 0) |
-        (answer.authoritative ? AUTHORITATIVE_ANSWER : 0),
-      questions: [answer.question ?? question],
-      answers: [...(answer.answers ?? [])],
-      authorities: [...(answer.authorities ?? [])],
+      afterMs: answer.afterMs ?? 0,
+      packet: {
+        type: 'response' as const,
+        id: answer.id ?? query.id,
+        flags:
+          RECURSION_AVAILABLE |
+          (answer.rcode ?? 0) |
+          (answer.truncated ? TRUNCATED_RESPONSE : 0) |
+          (answer.authoritative ? AUTHORITATIVE_ANSWER : 0),
+        questions: [answer.question ?? question],
+        answers: [...(answer.answers ?? [])],
+        authorities: [...(answer.authorities ?? [])],
+      },
     }))
   }
 
   const tcp = createServer(socket => {
     socket.on('error', () => {})
     socket.once('data', chunk => {
-      for (const packet of respond(streamDecode(chunk), 'tcp')) socket.write(streamEncode(packet))
+      for (const { packet } of respond(streamDecode(chunk), 'tcp')) socket.write(streamEncode(packet))
     })
   })
   const { udp, port } = await listenOnBoth(tcp)
+  const late = new Set<NodeJS.Timeout>()
   udp.on('message', (message, from) => {
     const query = decode(message)
     sources.push({ port: from.port, id: query.id ?? 0 })
-    for (const packet of respond(query, 'udp')) udp.send(encode(packet), from.port, from.address)
+    const send = (packet: Packet) => udp.send(encode(packet), from.port, from.address)
+    for (const { packet, afterMs } of respond(query, 'udp'))
+      if (afterMs === 0) send(packet)
+      else late.add(setTimeout(() => send(packet), afterMs))
   })
   t.teardown(() => {
+    for (const timer of late) clearTimeout(timer)
     udp.close()
     tcp.close()
   })
