@@ -234,7 +234,7 @@ export const LOG_EVENTS = {
       'PostgreSQL did not answer when another node may have stored a certificate. It is tried again.',
     'database connection lost': 'PostgreSQL closed an idle connection. Another is opened when it is needed.',
     'database notifications interrupted':
-      'What other nodes change is noticed two seconds later until the connection is back.',
+      'Until the connection is back, the node polls every two seconds for what others change.',
     'database rewrite failed':
       'The database could not be rewritten to allow shrinking. It is tried at the next start.',
     'event dispatcher stopped': 'Part of stopping the server.',
