@@ -61,7 +61,7 @@ done
 # As dpkg-gencontrol counts it: what du says depends on the file system.
 size=$(find "$root" -path "$root/DEBIAN" -prune -o -type f -printf '%s\n' -o -printf '1\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
 sed -e "s|@VERSION@|$version|" -e "s|@ARCHITECTURE@|$architecture|" \
- -e "s|@SIZE@|$size|" packaging/debian/control >"$root/DEBIAN/control"
+  -e "s|@SIZE@|$size|" packaging/debian/control >"$root/DEBIAN/control"
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 # One thread: what xz writes depends on whether there are several.
 dpkg-deb --root-owner-group --threads-max=1 -Zxz -z"${DEB_COMPRESSION:-6}" --build "$root" "dist/postroad_${version}_$architecture.deb"
