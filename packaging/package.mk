@@ -7,8 +7,13 @@ BINARY := --bundle --format=cjs --platform=node --target=node24 --log-level=warn
 CODECS := $(addprefix node_modules/@jsquash/,jpeg/codec/dec/mozjpeg_dec.wasm jpeg/codec/enc/mozjpeg_enc.wasm png/codec/pkg/squoosh_png_bg.wasm \
   webp/codec/dec/webp_dec.wasm webp/codec/enc/webp_enc.wasm)
 
+# The version is inside: another commit makes another executable.
+dist/.version: dist/.built FORCE
+	@[ "$$(cat $@ 2>/dev/null)" = "$(VERSION)" ] || echo "$(VERSION)" >$@
+FORCE:
+
 # Where a module asks for its file, any name will do: what it wants from there is inside, and has the name alone.
-dist/postroad: dist/.built $(wildcard packaging/binary/*)
+dist/postroad: dist/.built dist/.version $(wildcard packaging/binary/*)
 	@rm -rf $(INSIDE)
 	@$(BIN)/esbuild src/main.ts $(THREADS) --outdir=$(INSIDE) --entry-names=[name] $(BINARY) $(DEFINE) --metafile=dist/program.json \
 	  --define:import.meta.url='"file:///postroad/main.js"' \

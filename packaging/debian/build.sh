@@ -51,15 +51,18 @@ postroad ($version) stable; urgency=medium
 END
 cp packaging/debian/lintian-overrides "$root/usr/share/lintian/overrides/postroad"
 find "$root" -type f ! -perm /111 ! -path "$root/etc/*" -exec chmod 644 {} +
+find "$root" -type d ! -path "$root/etc/*" -exec chmod 755 {} +
 
 mkdir -p "$root/DEBIAN"
 for script in preinst postinst prerm postrm; do
   if [ -f "packaging/debian/$script" ]; then install -m 755 "packaging/debian/$script" "$root/DEBIAN/$script"; fi
 done
 (cd "$root" && find usr lib -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+# As dpkg-gencontrol counts it: what du says depends on the file system.
+size=$(find "$root" -path "$root/DEBIAN" -prune -o -type f -printf '%s\n' -o -printf '1\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
 sed -e "s|@VERSION@|$version|" -e "s|@ARCHITECTURE@|$architecture|" \
-  -e "s|@SIZE@|$(du -sk --exclude=DEBIAN "$root" | cut -f1)|" packaging/debian/control >"$root/DEBIAN/control"
-find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+  -e "s|@SIZE@|$size|" packaging/debian/control >"$root/DEBIAN/control"
+find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 # One thread: what xz writes depends on whether there are several.
 dpkg-deb --root-owner-group --threads-max=1 -Zxz -z"${DEB_COMPRESSION:-6}" --build "$root" "dist/postroad_${version}_$architecture.deb"
 rm -rf "$root"
