@@ -62,15 +62,13 @@ export function initCommand(program: Command, context: CliContext): void {
 const OLDER_TEXT =
   'The database has the schema of an older version: `postroad serve` upgrades it, or `postroad migrate`.'
 
-const CONSOLE_TEXT = 'For the console: `postroad init --operator you@example.com` prints a link to open.'
-
 async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
   const user = shellOperator(shellUser(context))
   const run = (text: string) => commandToPaste(context, options, text)
   const { json, text } = await initWorkspace(appliance, user, options, run)
   if (options.operator === undefined) {
     const [operator] = await listOperators(appliance.database.reader)
-    printResult(context, options, json, () => (operator ? text : `${text}\n${CONSOLE_TEXT}`))
+    printResult(context, options, json, () => (operator ? text : `${text}\n${consoleText(run)}`))
     return
   }
   const owner = await initOperator(appliance, user, options.operator, run)
@@ -204,6 +202,10 @@ function smtpExample(key: string, { submission }: Config): string[] {
     'Hello.',
     'END',
   ]
+}
+
+function consoleText(run: Paste): string {
+  return `For the console: \`${run('init --operator you@example.com')}\` prints a link to open.`
 }
 
 function againText(workspace: Workspace, config: Config, run: Paste): string {

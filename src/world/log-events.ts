@@ -86,6 +86,8 @@ export const LOG_EVENTS = {
     'segment trigger scan failed':
       'The segment that starts an automation could not be evaluated. The scan is repeated.',
     'set-aside event failed': 'An event retried by `postroad event retry` failed again.',
+    'sign-in link not mailed':
+      'Somebody who lost the password asked for a link, and it could not be stored. It is not retried: they can ask again.',
     'slow reader thread exited': 'The thread for long queries crashed and is restarted.',
     'smtp receiver failed': 'An SMTP session failed with an internal error. The client was answered 451.',
     'stored certificate rejected':

@@ -17,6 +17,9 @@ const PER_MAILBOX = 3
 const PER_MAILBOX_IN_ALL = 6
 const PER_OPERATOR = 30
 const PER_WORKSPACE = 30
+/** Links that people ask for themselves have shares of their own, so that nobody can use up those of operators. */
+const LOST_PER_MAILBOX = 3
+const LOST_PER_PEER = 10
 
 interface Share {
   readonly name: string
@@ -36,7 +39,22 @@ export class AccountMailAllowance {
    * @throws AppError rate_limited
    */
   async take(acting: OperatorPrincipal, email: string, workspaceId: string | undefined): Promise<void> {
-    const shares = sharesOf(acting, likelyMailbox(email), workspaceId)
+    await this.takeAll(sharesOf(acting, likelyMailbox(email), workspaceId))
+  }
+
+  /** Of a link that somebody asks for without an account. @throws AppError rate_limited */
+  async takeForPeer(peer: string): Promise<void> {
+    await this.takeAll([{ name: `lost, peer ${peer}`, limit: LOST_PER_PEER, what: 'from your address' }])
+  }
+
+  /** Of the same, once an account is found. @returns whether the mailbox may get another; who asks must not learn it */
+  async takeForLost(email: string): Promise<boolean> {
+    const name = `lost, mailbox ${likelyMailbox(email)}`
+    await this.window.prepare(name, 1, LOST_PER_MAILBOX)
+    return this.window.take(name, 1, LOST_PER_MAILBOX).isAllowed
+  }
+
+  private async takeAll(shares: readonly Share[]): Promise<void> {
     for (const { name, limit } of shares) await this.window.prepare(name, 1, limit)
     const taken: Share[] = []
     for (const share of shares) {

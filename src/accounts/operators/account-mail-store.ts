@@ -24,8 +24,8 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** `invitation` and `reset` bring a link to an account, `join` one to a role that the recipient may accept. */
-export const ACCOUNT_MAIL_KINDS = ['invitation', 'reset', 'join'] as const
+/** `invitation`, `reset` and `lost`, which people ask for themselves, bring a link to an account, `join` one to a role that the recipient may accept. */
+export const ACCOUNT_MAIL_KINDS = ['invitation', 'reset', 'lost', 'join'] as const
 export type AccountMailKind = (typeof ACCOUNT_MAIL_KINDS)[number]
 
 export const ACCOUNT_MAIL_STATES = ['waiting', 'delivered', 'failed', 'cancelled'] as const

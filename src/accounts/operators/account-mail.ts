@@ -1,5 +1,5 @@
 /**
- * The appliance's own mail: one-time links to operators, for invitations and resets.
+ * The appliance's own mail: one-time links to operators, for invitations, resets and lost passwords.
  *
  * It belongs to no workspace and is never stored: a row says who gets which kind of link, and the link is made when an attempt begins, in the
  * transaction that begins it. Database and backups therefore hold only the link's hash; no log, view or webhook shows the mail. It is
@@ -65,6 +65,7 @@ const RETRIED_MS: Readonly<Record<AccountMailKind, number>> = {
   invitation: 48 * HOUR_MS,
   join: 48 * HOUR_MS,
   reset: 4 * HOUR_MS,
+  lost: HOUR_MS,
 }
 const RETRY: BackoffPolicy = { firstMs: MINUTE_MS, factor: 2, maxMs: HOUR_MS }
 /** Attempts at a time; a slow host occupies one of them. */
@@ -149,8 +150,15 @@ export class AccountMailer {
       if (invitationId !== null) return setInvitationLink(tx.db, invitationId, hashToken(link))
       if (operatorId === null || kind === 'join') return false
       await deleteMailedLinks(tx.db, operatorId)
-      const expiresAt = now + LINK_LIFETIME_MS[kind]
-      await insertLink(tx.db, { tokenHash: hashToken(link), operatorId, kind, expiresAt, isMailed: true })
+      const linkKind = kind === 'lost' ? 'reset' : kind
+      const expiresAt = now + LINK_LIFETIME_MS[linkKind]
+      await insertLink(tx.db, {
+        tokenHash: hashToken(link),
+        operatorId,
+        kind: linkKind,
+        expiresAt,
+        isMailed: true,
+      })
       return true
     })
   }
@@ -262,5 +270,10 @@ const TEXTS: Readonly<
     subject: `Sign in to ${hostname} again`,
     reason: `Your sign-in to the mail server ${hostname} was reset.`,
     request: 'Open this link within an hour to sign in and set a password. It works once.',
+  }),
+  lost: hostname => ({
+    subject: `Sign in to ${hostname}`,
+    reason: `Somebody, probably you, asked for a link to sign in to the mail server ${hostname}.`,
+    request: `Open this link within an hour, then set a new password. It works once. If you did not ask for it, ignore this mail: your password still works.`,
   }),
 }

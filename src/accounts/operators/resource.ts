@@ -8,6 +8,7 @@ import { AccountMailAllowance } from './account-mail-allowance.js'
 import { deleteAccountMailsBefore } from './account-mail-store.js'
 import { deleteInvitationsBefore } from './invitation-store.js'
 import type { LinkMail } from './operators.js'
+import { LostPasswords } from './lost-password.js'
 import { meRoutes } from './me-routes.js'
 import { operatorRoutes, type OperatorRouteParts } from './operator-routes.js'
 import { deleteChallengesBefore } from './challenge-store.js'
@@ -34,10 +35,11 @@ export const operators = resource({
   open: (parts: OperatorParts, settings) => {
     const mailer = new AccountMailer(parts)
     const allowance = new AccountMailAllowance(parts.clock, parts.openWindow)
+    const lostPasswords = new LostPasswords({ ...parts, mailer, allowance })
     const withOidc = { ...parts, oidcIssuer: settings.issuer }
     return {
       routes: [
-        ...sessionRoutes(parts),
+        ...sessionRoutes({ ...parts, lostPasswords }),
         ...oidcRoutes(parts, settings),
         ...passkeyRoutes(withOidc),
         ...meRoutes(withOidc),
@@ -69,6 +71,7 @@ export const operators = resource({
         retentionRule({ what: 'operator invitations', keep: 0 }, deleteInvitationsBefore),
         retentionRule({ what: 'results of account mail', keep: MAIL_KEPT_MS }, deleteAccountMailsBefore),
       ],
+      stop: () => lostPasswords.stop(),
     }
   },
 })

@@ -8,13 +8,14 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { adminRoute } from '../../http/admin-route.js'
-import { Address, Done, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { Address, DONE, Done, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { openRoute, Reply, type Route } from '../../http/route.js'
 import { sessionCookie, sessionToken } from '../../http/session-cookie.js'
 import { isoTime } from '../../core/moments.js'
 import { SESSION_LIFETIME } from './access.js'
 import { RoleName } from './answers.js'
 import { previewLink } from './invitations.js'
+import type { LostPasswords } from './lost-password.js'
 import {
   confirmSignIn,
   signInWithCode,
@@ -28,6 +29,10 @@ import {
 
 export interface SessionRouteParts extends SignInParts {
   readonly publicUrl: string
+}
+
+interface LostParts {
+  readonly lostPasswords: LostPasswords
 }
 
 /** Of a request. */
@@ -72,8 +77,8 @@ const Code = Type.String({
   description: 'Six digits of the authenticator app, or a recovery code.',
 })
 
-export function sessionRoutes(parts: SessionRouteParts): Route[] {
-  const { publicUrl } = parts
+export function sessionRoutes(parts: SessionRouteParts & LostParts): Route[] {
+  const { publicUrl, lostPasswords } = parts
   const common = { chapter: 'Sign-in', api: 'admin', access: 'public', isLimited: true } as const
   return [
     openRoute({
@@ -136,6 +141,27 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
       errors: ['unauthorized', 'forbidden', 'conflict'],
       handle: async request =>
         opened(parts, request, await signInWithLink(parts, request.body.token, clientOf(request))),
+    }),
+    openRoute({
+      ...common,
+      method: 'POST',
+      path: '/session/lost',
+      operationId: 'mailSignInLink',
+      summary: 'Mail a link to somebody who lost the password.',
+      description:
+        'If the address has an account and was proved, it gets a one-time link, valid for an hour. The answer does not tell. The code of an authenticator app is asked for ' +
+        'after the link as well.',
+      body: Type.Object(
+        { email: Type.String({ minLength: 1, maxLength: 254 }) },
+        { additionalProperties: false, title: 'LostPassword' },
+      ),
+      example: { email: 'ann@example.com' },
+      response: Done,
+      errors: ['forbidden', 'rate_limited'],
+      async handle({ body, peer }) {
+        await lostPasswords.ask(body.email.trim(), peer)
+        return DONE
+      },
     }),
     adminRoute({
       method: 'POST',

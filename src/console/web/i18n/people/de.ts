@@ -4,6 +4,12 @@ import type { people as texts } from './en'
 export const people: typeof texts = {
   signIn: {
     title: 'Anmelden',
+    lost: 'Passwort vergessen?',
+    lostAddress: 'Adresse Ihres Kontos',
+    mailLink: 'Link per Mail schicken',
+    linkMailed: 'Wenn es zu dieser Adresse ein Konto gibt, ist ein Link dorthin unterwegs. Er gilt eine Stunde.',
+    otherLinks:
+      'Sonst erzeugt, wer diesen Server betreibt, einen Link, der einmal gilt: `postroad operator reset ADRESSE`, oder `postroad operator add ADRESSE --role owner` für ein neues Konto.',
     again: 'Erneut anmelden',
     againIntro: 'Ihre Sitzung ist beendet. Melden Sie sich an, dann geht es dort weiter, wo Sie waren.',
     confirmTitle: 'Bestätigen Sie, dass Sie es sind',

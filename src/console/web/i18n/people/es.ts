@@ -4,6 +4,12 @@ import type { people as texts } from './en'
 export const people: typeof texts = {
   signIn: {
     title: 'Iniciar sesión',
+    lost: '¿Ha olvidado su contraseña?',
+    lostAddress: 'Dirección de su cuenta',
+    mailLink: 'Enviarme un enlace',
+    linkMailed: 'Si existe una cuenta con esta dirección, se le ha enviado un enlace. Es válido durante una hora.',
+    otherLinks:
+      'De lo contrario, quien administra este servidor crea un enlace de un solo uso: `postroad operator reset DIRECCIÓN`, o `postroad operator add DIRECCIÓN --role owner` para una cuenta nueva.',
     again: 'Iniciar sesión de nuevo',
     againIntro: 'Su sesión ha terminado. Inicie sesión y siga donde estaba.',
     confirmTitle: 'Confirme que es usted',

@@ -4,6 +4,12 @@ import type { people as texts } from './en'
 export const people: typeof texts = {
   signIn: {
     title: 'Se connecter',
+    lost: 'Mot de passe oublié ?',
+    lostAddress: 'Adresse de votre compte',
+    mailLink: 'M’envoyer un lien',
+    linkMailed: 'S’il existe un compte avec cette adresse, un lien lui est envoyé. Il est valable une heure.',
+    otherLinks:
+      'Sinon, la personne qui administre ce serveur crée un lien à usage unique : `postroad operator reset ADRESSE`, ou `postroad operator add ADRESSE --role owner` pour un nouveau compte.',
     again: 'Se reconnecter',
     againIntro: 'Votre session est terminée. Connectez-vous et reprenez là où vous en étiez.',
     confirmTitle: 'Confirmez votre identité',
