@@ -13,6 +13,7 @@ import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
 import { up as publishedNames } from './migrations/0010-published-names.js'
 import { up as setupDismissed } from './migrations/0011-setup-dismissed.js'
 import { up as preheaders } from './migrations/0012-preheaders.js'
+import { up as campaignAudiences } from './migrations/0013-campaign-audiences.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -35,4 +36,5 @@ export const MIGRATIONS: Migrations = {
   '0010-published-names': publishedNames,
   '0011-setup-dismissed': setupDismissed,
   '0012-preheaders': preheaders,
+  '0013-campaign-audiences': campaignAudiences,
 }

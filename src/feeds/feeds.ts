@@ -168,7 +168,7 @@ export async function changeFeed(
       throw new AppError('conflict', 'the feed was run or changed meanwhile; try again')
     const now = clock.now()
     const after: Feed = { ...before, ...changes }
-    await requireNamed(tx.db, workspace, { ...after, resendOf: null, abTest: null })
+    await requireNamed(tx.db, workspace, { ...after, audience: null, resendOf: null, abTest: null })
     const settings = settingsChanges(feedToApi(before), feedToApi(after), NOT_SETTINGS)
     if (Object.keys(settings).length === 0) return before
     const changed: Feed = { ...after, ...timesOf(before, after, now, workspace.timezone), updatedAt: now }

@@ -92,7 +92,7 @@ async function findNew(parts: FeedParts, workspace: ActingWorkspace, feed: Feed)
   const data = mergeDataOf(fetched.feed, items, feed.timezone ?? workspace.timezone)
   const letter = await makeLetter(database.reader, workspace, feed, data)
   await contentOf(senders, workspace, letter, feed.id)
-  await findCampaignAudience(database.reader, { ...feed, resendOf: null, resendTo: null })
+  await findCampaignAudience(database.reader, { ...feed, audience: null, resendOf: null, resendTo: null })
   return { fetched, newItems, mail: { data, letter, items: items.length } }
 }
 

@@ -991,4 +991,5 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   },
   '0011-setup-dismissed': { become: { workspaces: [{ setup_dismissed_at: T }] } },
   '0012-preheaders': { become: { campaigns: [{ preheader: null }], feeds: [{ preheader: null }] } },
+  '0013-campaign-audiences': { become: { campaigns: [{ audience: null }] } },
 }

@@ -276,8 +276,12 @@ function domainOf(db: Queries, email: RawBuilder<unknown>): RawBuilder<unknown> 
   return sql`substr(${email}, ${sql.raw(dialectOf(db) === 'sqlite' ? 'instr' : 'strpos')}(${email}, '@'))`
 }
 
-/** Conditions, a static list, or an SQL condition on `contacts` of the caller. */
-export type Selection = Group | { readonly list: number } | { readonly isMeant: Condition }
+/** Conditions, a static list, an SQL condition on `contacts` of the caller, or contacts in any of some and none of others. */
+export type Selection =
+  | Group
+  | { readonly list: number }
+  | { readonly isMeant: Condition }
+  | { readonly include: readonly Selection[]; readonly exclude: readonly Selection[] }
 
 /** @param reach whether the statement scans the range or checks contacts found otherwise */
 type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
@@ -296,16 +300,43 @@ export async function whereOf(
     sql<boolean>`deleted_at is null`,
     conditions(range, reach),
   ]
-  return { audience, where, pieces: piecesOf(audience, 'parts' in who ? rulesIn(who) : 1) }
+  return { audience, where, pieces: piecesOf(audience, rulesIn(who)) }
 }
 
 async function conditionOf(db: Queries, who: Selection, context: ConditionContext): Promise<Condition> {
   if ('isMeant' in who) return who.isMeant
+  if ('include' in who) {
+    const included = await anyOf(db, who.include, context)
+    const excluded = await anyOf(db, who.exclude, context)
+    // A condition that is unknown, since a value is missing, is not met.
+    return (range, reach) =>
+      sql<boolean>`(${included(range, reach)}) and case when ${excluded(range, reach)} then 0 else 1 end = 1`
+  }
   return 'list' in who ? membersOf(who.list) : conditionsOf(db, who, context)
 }
 
-function rulesIn({ parts }: Group): number {
-  return parts.reduce((sum, part) => sum + ('parts' in part ? rulesIn(part) : 1), 0)
+async function anyOf(
+  db: Queries,
+  selections: readonly Selection[],
+  context: ConditionContext,
+): Promise<Condition> {
+  const conditions: Condition[] = []
+  for (const one of selections) conditions.push(await conditionOf(db, one, context))
+  return (range, reach) =>
+    conditions.length === 0
+      ? sql<boolean>`1 = 0`
+      : sql<boolean>`(${sql.join(
+          conditions.map(one => one(range, reach)),
+          sql` or `,
+        )})`
+}
+
+/** How much there is to look at for each contact. */
+function rulesIn(who: Selection): number {
+  const sum = (all: readonly Selection[]) => all.reduce((rules, one) => rules + rulesIn(one), 0)
+  if ('include' in who) return sum([...who.include, ...who.exclude])
+  if (!('parts' in who)) return 1
+  return who.parts.reduce((rules, part) => rules + ('parts' in part ? rulesIn(part) : 1), 0)
 }
 
 function membersOf(list: number) {

@@ -21,7 +21,7 @@ import type { Services } from '../../db/services.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { Campaign, Excluded, SentTo } from '../model/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../model/campaign-store.js'
-import { contactsAsOf, whoOf, findCampaignAudience } from '../model/campaign-audience.js'
+import { contactsAsOf, findCampaignAudience, listsIn, whoOf } from '../model/campaign-audience.js'
 import { dueAtHour } from './usual-hour.js'
 import { fail } from './end-campaign.js'
 import { countRows, insertDueRecipients, insertRecipients } from '../model/recipient-store.js'
@@ -97,11 +97,12 @@ async function write(
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (!campaign || campaign.fixedBefore !== from || campaign.fixedAt !== null) return false
   // Read before this transaction; a list that exists now existed then.
-  if (who && 'list' in who && !(await isListThere(tx.db, who.list))) {
-    await fail(tx, seq, 'its list was deleted before all recipients were determined', now)
-    await finish(tx, seq, now)
-    return false
-  }
+  for (const list of who ? listsIn(who) : [])
+    if (!(await isListThere(tx.db, list))) {
+      await fail(tx, seq, 'its list was deleted before all recipients were determined', now)
+      await finish(tx, seq, now)
+      return false
+    }
   const mailable = contacts.filter(({ mailability }) => mailability === 'mailable').map(one => one.seq)
   if (campaign.sendTime === 'usual_hour') {
     const hours = await findUsualHours(tx.db, mailable)

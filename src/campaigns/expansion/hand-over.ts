@@ -68,14 +68,11 @@ export async function handOver(
     await changeCampaign(tx.db, seq, { nextAt: (await nextDueAt(tx.db, seq)) ?? now + LIMIT_RECHECK_MS })
     return 0
   }
-  const leavers =
-    campaign.listId === null
-      ? new Set<number>()
-      : await findLeavers(
-          tx.db,
-          campaign.listId,
-          waiting.map(({ contact }) => contact),
-        )
+  const leavers = await leaversOf(
+    tx,
+    campaign,
+    waiting.map(({ contact }) => contact),
+  )
   const reasonFor = (one: WaitingRecipient) =>
     reasonAgainst(one) ?? (leavers.has(one.contact) ? 'left_list' : undefined)
   const mailed = waiting.filter(one => reasonFor(one) === undefined)
@@ -125,6 +122,20 @@ export async function handOver(
     },
   )
   return waiting.length
+}
+
+/** Contacts that have left every list the campaign is for; where it is for a segment as well, nobody has. */
+async function leaversOf(
+  tx: Tx,
+  { listId, audience }: Campaign,
+  contacts: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const named = audience?.include ?? (listId === null ? [] : [{ listId }])
+  const lists = named.flatMap(one => ('listId' in one ? [one.listId] : []))
+  if (lists.length === 0 || lists.length < named.length) return new Set()
+  let left = contacts
+  for (const list of lists) left = [...(await findLeavers(tx.db, list, left))]
+  return new Set(left)
 }
 
 function leftOutFor({ contact }: WaitingRecipient, reason: LeftOutReason | undefined): LeftOut[] {

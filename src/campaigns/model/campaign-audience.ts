@@ -1,7 +1,7 @@
 /**
  * A campaign's audience: its list or segment at a point in time, or recipients of an earlier campaign, and how many can be mailed.
  *
- * A static list is stored by its number, a dynamic list or segment by its conditions. Fails: AppError not_found, naming the field;
+ * A static list is stored by its number, a dynamic list or segment by its conditions, several by all of these. Fails: AppError not_found, naming the field;
  * unavailable if counting takes too long.
  */
 import { contactsOf, findAudience } from '../../audience/audience-store.js'
@@ -14,15 +14,15 @@ import { AppError } from '../../core/errors.js'
 import type { Database, Queries } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import { isRecipient, type RecipientStatus } from './recipient-store.js'
-import type { Campaign, Excluded, ResendTo, SentTo } from './campaign.js'
+import type { Campaign, Excluded, NamedAudience, ResendTo, SentTo } from './campaign.js'
 import { findCampaign } from './campaign-store.js'
 
 /** @throws AppError not_found if the list, segment or earlier campaign no longer exists */
 export async function findCampaignAudience(
   db: Queries,
-  campaign: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId' | 'resendOf' | 'resendTo'>,
+  campaign: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId' | 'audience' | 'resendOf' | 'resendTo'>,
 ): Promise<SentTo> {
-  const { workspaceId, listId, segmentId, resendOf, resendTo } = campaign
+  const { workspaceId, listId, segmentId, audience, resendOf, resendTo } = campaign
   if (resendOf !== null && resendTo !== null) {
     const earlier = await findCampaign(db, workspaceId, resendOf)
     if (!earlier || earlier.recipientsPrunedAt !== null)
@@ -31,14 +31,32 @@ export async function findCampaignAudience(
       })
     return { recipientsOf: earlier.seq, who: resendTo }
   }
-  if (segmentId !== null) {
-    const segment = await findSegment(db, workspaceId, segmentId)
-    if (!segment) throw new AppError('not_found', 'the segment no longer exists', { path: 'segment_id' })
+  if (audience !== null) {
+    const parts: { include: SentTo[]; exclude: SentTo[] } = { include: [], exclude: [] }
+    for (const part of ['include', 'exclude'] as const)
+      for (const one of audience[part]) parts[part].push(await sentToOf(db, workspaceId, one, 'audience'))
+    return parts
+  }
+  if (segmentId !== null) return sentToOf(db, workspaceId, { segmentId }, 'segment_id')
+  if (listId === null) throw new AppError('not_found', 'the campaign has no audience', { path: 'list_id' })
+  return sentToOf(db, workspaceId, { listId }, 'list_id')
+}
+
+async function sentToOf(db: Queries, workspaceId: string, one: NamedAudience, path: string): Promise<SentTo> {
+  if ('segmentId' in one) {
+    const segment = await findSegment(db, workspaceId, one.segmentId)
+    if (!segment) throw new AppError('not_found', 'the segment no longer exists', { path })
     return { conditions: segment.conditions }
   }
-  const list = listId === null ? undefined : await findList(db, workspaceId, listId)
-  if (!list) throw new AppError('not_found', 'the list no longer exists', { path: 'list_id' })
+  const list = await findList(db, workspaceId, one.listId)
+  if (!list) throw new AppError('not_found', 'the list no longer exists', { path })
   return list.conditions ? { conditions: list.conditions } : { list: list.seq }
+}
+
+/** Numbers of the static lists that it was made from. */
+export function listsIn(who: SentTo): number[] {
+  if ('include' in who) return [...who.include, ...who.exclude].flatMap(listsIn)
+  return 'list' in who ? [who.list] : []
 }
 
 /** Limits the audience to contacts that exist now. A workspace without contacts has no rows to create and is marked fixed. */
@@ -61,6 +79,7 @@ const UNTOUCHED: Readonly<Record<ResendTo, readonly RecipientStatus[]>> = {
 
 export function whoOf(sentTo: SentTo): Selection {
   if ('recipientsOf' in sentTo) return { isMeant: isRecipient(sentTo.recipientsOf, UNTOUCHED[sentTo.who]) }
+  if ('include' in sentTo) return { include: sentTo.include.map(whoOf), exclude: sentTo.exclude.map(whoOf) }
   return 'list' in sentTo ? sentTo : readConditions(sentTo.conditions)
 }
 

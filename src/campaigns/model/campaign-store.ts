@@ -13,6 +13,7 @@ import type { Listing, Page } from '../../http/pagination.js'
 import type { AbTest } from './ab-test.js'
 import type { SendWindow } from './send-window.js'
 import type {
+  Audience,
   Campaign,
   CampaignFields,
   CampaignStatus,
@@ -82,6 +83,8 @@ interface CampaignHeadRow extends MailingRow {
   resend_to: ResendTo | null
   send_time: Generated<SendTime>
   ab_test: string | null
+  /** JSON. */
+  audience: string | null
   is_archived: Generated<Flag>
   is_indexed: Generated<Flag>
   status: CampaignStatus
@@ -174,6 +177,7 @@ function fieldsToRow(fields: CampaignFields) {
     resend_to: fields.resendTo,
     send_time: fields.sendTime,
     ab_test: fields.abTest && JSON.stringify(fields.abTest),
+    audience: fields.audience && JSON.stringify(fields.audience),
     is_archived: flag(fields.isArchived),
     is_indexed: flag(fields.isIndexed),
   }
@@ -385,6 +389,7 @@ export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     resendTo: row.resend_to,
     sendTime: row.send_time,
     abTest: row.ab_test === null ? null : (JSON.parse(row.ab_test) as AbTest),
+    audience: row.audience === null ? null : (JSON.parse(row.audience) as Audience),
     isArchived: row.is_archived === 1,
     isIndexed: row.is_indexed === 1,
     status: row.status,
@@ -418,7 +423,14 @@ export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
   }
 }
 
-/** Scheduled, sending and paused campaigns that use this list, segment or template, for all mail or in a variant. */
+/** The JSON that may name it as well, and its field there. */
+const AMONG = {
+  list_id: ['audience', 'listId'],
+  segment_id: ['audience', 'segmentId'],
+  template_id: ['ab_test', 'templateId'],
+} as const
+
+/** Scheduled, sending and paused campaigns that use this list, segment or template, alone or among others. */
 export async function findUnfinishedUsing(
   db: Queries,
   workspaceId: string,
@@ -430,11 +442,10 @@ export async function findUnfinishedUsing(
     .select(['id', 'name', 'status'])
     .where('workspace_id', '=', workspaceId)
     .where('status', 'in', ['scheduled', 'sending', 'paused'])
-    .where(e =>
-      column === 'template_id'
-        ? e.or([e(column, '=', id), e('ab_test', 'like', `%"templateId":"${id}"%`)])
-        : e(column, '=', id),
-    )
+    .where(e => {
+      const [among, name] = AMONG[column]
+      return e.or([e(column, '=', id), e(among, 'like', `%"${name}":"${id}"%`)])
+    })
     .orderBy('seq')
     .execute()
 }

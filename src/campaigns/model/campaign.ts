@@ -11,7 +11,7 @@ export interface Mailing {
   /** Shown beside the subject in lists of mail; null: the mail's first words are. */
   readonly preheader: string | null
   readonly templateId: string
-  /** The audience: exactly one of list, segment and (for a campaign) resend is set. */
+  /** The audience: exactly one of list, segment and, for a campaign, `audience` and resend is set. */
   readonly listId: string | null
   readonly segmentId: string | null
   /** Null: the workspace's default. */
@@ -25,7 +25,18 @@ export interface Mailing {
   readonly sendWindow: SendWindow | null
 }
 
+/** A list or segment, by id. */
+export type NamedAudience = { readonly listId: string } | { readonly segmentId: string }
+
+/** Contacts in any of `include` and in none of `exclude`; each is mailed once. */
+export interface Audience {
+  readonly include: readonly NamedAudience[]
+  readonly exclude: readonly NamedAudience[]
+}
+
 export interface CampaignFields extends Mailing {
+  /** Instead of one list or segment. */
+  readonly audience: Audience | null
   /** Id of the earlier campaign of a resend; `resendTo` selects among its recipients. */
   readonly resendOf: string | null
   readonly resendTo: ResendTo | null
@@ -48,6 +59,7 @@ export type ResendTo = (typeof RESEND_TO)[number]
 export type SentTo =
   | { readonly list: number }
   | { readonly conditions: Conditions }
+  | { readonly include: readonly SentTo[]; readonly exclude: readonly SentTo[] }
   | { readonly recipientsOf: number; readonly who: ResendTo }
 
 /** Number of recipients in each state; each recipient is in exactly one. */

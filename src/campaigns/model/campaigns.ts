@@ -15,6 +15,7 @@ import {
   type CampaignAct,
   type CampaignStatus,
   type CampaignFields,
+  type NamedAudience,
 } from './campaign.js'
 import { requireDistinct, type AbTest, type SaidByVariant } from './ab-test.js'
 import { notePause, noteResume } from './variant-store.js'
@@ -111,6 +112,7 @@ export async function steerCampaign(
 export const NOTHING_SAID = {
   listId: null,
   segmentId: null,
+  audience: null,
   resendOf: null,
   resendTo: null,
   fromEmail: null,
@@ -133,18 +135,45 @@ export async function requireNamed(
   workspace: ActingWorkspace,
   fields: Pick<
     CampaignFields,
-    'subject' | 'templateId' | 'fromEmail' | 'fromName' | 'listId' | 'segmentId' | 'resendOf' | 'abTest'
+    | 'subject'
+    | 'templateId'
+    | 'fromEmail'
+    | 'fromName'
+    | 'listId'
+    | 'segmentId'
+    | 'audience'
+    | 'resendOf'
+    | 'abTest'
   >,
 ): Promise<void> {
-  const { listId, segmentId, resendOf, abTest } = fields
-  if (listId === null && segmentId === null && resendOf === null)
-    throw refusal('list_id', 'give list_id or segment_id')
+  const { listId, segmentId, audience, resendOf, abTest } = fields
+  if (listId === null && segmentId === null && audience === null && resendOf === null)
+    throw refusal('list_id', 'give list_id, segment_id or audience')
   await findAskedTemplate(db, workspace, fields.templateId)
   if (abTest) await requireVariants(db, workspace, fields, abTest)
-  if (listId !== null && !(isUuid(listId) && (await findList(db, workspace.id, listId))))
-    throw new AppError('not_found', 'list_id: no list has this id', { path: 'list_id' })
-  if (segmentId !== null && !(isUuid(segmentId) && (await findSegment(db, workspace.id, segmentId))))
-    throw new AppError('not_found', 'segment_id: no segment has this id', { path: 'segment_id' })
+  if (listId !== null) await requireAudience(db, workspace.id, { listId }, 'list_id')
+  if (segmentId !== null) await requireAudience(db, workspace.id, { segmentId }, 'segment_id')
+  for (const part of ['include', 'exclude'] as const)
+    for (const [at, one] of (audience?.[part] ?? []).entries())
+      await requireAudience(
+        db,
+        workspace.id,
+        one,
+        `audience.${part}.${at}.${'listId' in one ? 'list_id' : 'segment_id'}`,
+      )
+}
+
+/** @param path of its field @throws AppError not_found */
+async function requireAudience(
+  db: Queries,
+  workspaceId: string,
+  one: NamedAudience,
+  path: string,
+): Promise<void> {
+  const [what, id] = 'listId' in one ? (['list', one.listId] as const) : (['segment', one.segmentId] as const)
+  const find = what === 'list' ? findList : findSegment
+  if (!(isUuid(id) && (await find(db, workspaceId, id))))
+    throw new AppError('not_found', `${path}: no ${what} has this id`, { path })
 }
 
 async function requireVariants(

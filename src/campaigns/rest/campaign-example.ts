@@ -26,6 +26,7 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   id: EXAMPLE_ID,
   ...CAMPAIGN_EXAMPLE,
   segment_id: null,
+  audience: null,
   resend_of: null,
   resend_to: null,
   ...NO_MANNER,

@@ -5,15 +5,17 @@ import { given } from '../../core/given.js'
 import { readName } from '../../core/names.js'
 import { readSenderFields } from '../../msa/rest/address-fields.js'
 import { readSubject } from '../../msa/rest/content-fields.js'
-import type { CampaignFields } from '../model/campaign.js'
+import type { CampaignFields, NamedAudience } from '../model/campaign.js'
 import { checkSendWindow, type SendWindow } from '../model/send-window.js'
-import type { CampaignChangesBody } from './campaign-schema.js'
+import type { CampaignChangesBody, NamedAudienceBody } from './campaign-schema.js'
 import { readAbTest } from './read-ab-test.js'
 
 /** Reads the fields present in the request, each on its own. @throws AppError validation_error */
 export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
   if (body.list_id !== undefined && body.segment_id !== undefined)
     throw refusal('segment_id', 'give list_id or segment_id, not both')
+  if (body.audience !== undefined && (body.list_id !== undefined || body.segment_id !== undefined))
+    throw refusal('audience', 'give audience alone, without list_id and segment_id')
   const subject = body.subject === undefined ? undefined : readSubject(body.subject)
   if (subject !== undefined) validText(subject, 'subject', 'subject')
   const { from_email, from_name, reply_to } = body
@@ -44,9 +46,17 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
   })
 }
 
-/** A list and a segment replace each other, and either replaces a resend. */
-function meant({ list_id: list, segment_id: segment }: CampaignChangesBody) {
-  const others = { listId: null, segmentId: null, resendOf: null, resendTo: null }
+/** A list, a segment and an audience of several replace each other, and each replaces a resend. */
+function meant({ list_id: list, segment_id: segment, audience }: CampaignChangesBody) {
+  const others = { listId: null, segmentId: null, audience: null, resendOf: null, resendTo: null }
+  if (audience !== undefined)
+    return {
+      ...others,
+      audience: {
+        include: audience.include.map((one, at) => readNamed(one, `audience.include.${at}`)),
+        exclude: (audience.exclude ?? []).map((one, at) => readNamed(one, `audience.exclude.${at}`)),
+      },
+    }
   if (list !== undefined) return { ...others, listId: list.toLowerCase() }
   return segment === undefined ? {} : { ...others, segmentId: segment.toLowerCase() }
 }
@@ -57,6 +67,12 @@ function readPreheader(given: string | null): string | null {
   if (preheader === '') return null
   validText(preheader, 'html', 'preheader')
   return preheader
+}
+
+function readNamed({ list_id: list, segment_id: segment }: NamedAudienceBody, path: string): NamedAudience {
+  if (list !== undefined && segment === undefined) return { listId: list.toLowerCase() }
+  if (segment !== undefined && list === undefined) return { segmentId: segment.toLowerCase() }
+  throw refusal(path, 'give either list_id or segment_id')
 }
 
 function readWindow(window: NonNullable<CampaignChangesBody['send_window']> | null): SendWindow | null {

@@ -16,7 +16,7 @@ import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { AbTestSchema, abTestToApi } from './ab-test-schema.js'
 import { count, rateFields, RATES, statFields } from './stats-schema.js'
 import { ratesOf, statsFields } from '../model/campaign-stats.js'
-import { CAMPAIGN_STATUSES, RESEND_TO, SEND_TIMES, type Campaign, type Mailing } from '../model/campaign.js'
+import { CAMPAIGN_STATUSES, RESEND_TO, SEND_TIMES, type Audience, type Campaign, type Mailing, type NamedAudience } from '../model/campaign.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
@@ -37,6 +37,10 @@ export const AnyId = (description: string) => Type.String({ maxLength: 64, shown
 const TEMPLATE = 'Template to send, as it is when the campaign is sent.'
 export const LIST = 'List to send to; alternative to segment_id.'
 export const SEGMENT = 'Segment to send to; alternative to list_id.'
+
+const EXAMPLE_LIST = '0192f000-0000-7000-8000-0000000000a1'
+const EXAMPLE_SEGMENT = '0192f000-0000-7000-8000-0000000000a2'
+const EXAMPLE_OTHER = '0192f000-0000-7000-8000-0000000000a3'
 
 const TimeOfDay = (description: string) => Type.String({ minLength: 5, maxLength: 5, description })
 
@@ -139,6 +143,40 @@ const archiving = {
   ),
 }
 
+/** Lists and segments together, of each part. */
+const MAX_NAMED = 20
+
+const NamedAudienceSchema = Type.Object(
+  {
+    list_id: Type.Optional(AnyId('A list.')),
+    segment_id: Type.Optional(AnyId('Or a segment.')),
+  },
+  { additionalProperties: false, title: 'NamedAudience', description: 'A list or a segment.' },
+)
+export type NamedAudienceBody = Static<typeof NamedAudienceSchema>
+
+const AudienceSchema = Type.Object(
+  {
+    include: Type.Array(NamedAudienceSchema, { minItems: 1, maxItems: MAX_NAMED }),
+    exclude: Type.Optional(Type.Array(NamedAudienceSchema, { maxItems: MAX_NAMED })),
+  },
+  {
+    additionalProperties: false,
+    title: 'CampaignAudience',
+    description:
+      'Several lists and segments; alternative to list_id and segment_id. Contacts in any of `include` and in none of `exclude`, as of the start; each gets one email.',
+    examples: [
+      { include: [{ list_id: EXAMPLE_LIST }, { segment_id: EXAMPLE_SEGMENT }], exclude: [{ list_id: EXAMPLE_OTHER }] },
+    ],
+  },
+)
+
+function audienceToApi({ include, exclude }: Audience): Static<typeof AudienceSchema> {
+  const named = (one: NamedAudience) =>
+    'listId' in one ? { list_id: one.listId } : { segment_id: one.segmentId }
+  return { include: include.map(named), exclude: exclude.map(named) }
+}
+
 export const NewCampaignBody = Type.Object(
   {
     name: Name,
@@ -146,6 +184,7 @@ export const NewCampaignBody = Type.Object(
     template_id: AnyId(TEMPLATE),
     list_id: Type.Optional(AnyId(LIST)),
     segment_id: Type.Optional(AnyId(SEGMENT)),
+    audience: Type.Optional(AudienceSchema),
     ...manner,
     ...timing,
     ...testing,
@@ -162,6 +201,7 @@ export const CampaignChangesBody = Type.Object(
     template_id: Type.Optional(AnyId(TEMPLATE)),
     list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
     segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
+    audience: Type.Optional(AudienceSchema),
     ...manner,
     ...timing,
     ...testing,
@@ -248,8 +288,9 @@ export const CampaignSchema = Type.Object(
     template_id: Id(),
     list_id: IdOrNull(),
     segment_id: IdOrNull(),
+    audience: orNull(AudienceSchema, { description: 'Set instead of list_id and segment_id.' }),
     resend_of: IdOrNull({
-      description: 'Earlier campaign of a resend; list_id and segment_id are then null.',
+      description: 'Earlier campaign of a resend; list_id, segment_id and audience are then null.',
     }),
     resend_to: orNull(Type.Enum([...RESEND_TO]), {
       description: 'Which recipients of resend_of are mailed: `not_opened` or `not_clicked`.',
@@ -289,6 +330,7 @@ export function campaignToApi(campaign: Campaign, waiting: Waiting | undefined):
     template_id: campaign.templateId,
     list_id: campaign.listId,
     segment_id: campaign.segmentId,
+    audience: campaign.audience && audienceToApi(campaign.audience),
     resend_of: campaign.resendOf,
     resend_to: campaign.resendTo,
     ...mannerToApi(campaign),
