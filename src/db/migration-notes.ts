@@ -66,5 +66,8 @@ export const MIGRATION_NOTES: Readonly<Record<string, MigrationNote>> = {
     touches: [],
   },
   '0012-preheaders': { does: 'Adds preheaders to campaigns and feeds.', touches: [] },
-  '0013-campaign-audiences': { does: 'Adds audiences of several lists and segments to campaigns.', touches: [] },
+  '0013-campaign-audiences': {
+    does: 'Adds audiences of several lists and segments to campaigns.',
+    touches: [],
+  },
 }

@@ -30,7 +30,9 @@ async function open(t: Test) {
     ...postroad,
     ...{ id, one, two, out, elsewhere, free },
     mailed: async () => {
-      const { data } = (await get(`/campaigns/${id}/recipients?limit=100`)).body as { data: { email: string }[] }
+      const { data } = (await get(`/campaigns/${id}/recipients?limit=100`)).body as {
+        data: { email: string }[]
+      }
       return data.map(({ email }) => email.split('@')[0]).sort()
     },
   }
@@ -62,31 +64,41 @@ t.test('an audience, a list and a segment replace each other', async t => {
   t.match((await patch(`/campaigns/${id}`, { list_id: one })).body.data, { audience: null, list_id: one })
 })
 
-t.test('an audience without anybody, of things that do not exist, or beside a list is refused by its field', async t => {
-  const { id, one, elsewhere, patch, post, get } = await open(t)
-  const refused = async (body: object, path: string, status = 400) =>
-    t.match(await patch(`/campaigns/${id}`, body), { status, body: { error: { path } } }, path)
-  const include = [{ list_id: one }]
-  await refused({ audience: { include: [] } }, 'audience.include')
-  await refused({ audience: { include: Array.from({ length: 21 }, () => include[0]) } }, 'audience.include')
-  await refused({ audience: { include, list_id: one } }, 'audience.list_id')
-  await refused({ audience: { include: [{}] } }, 'audience.include.0')
-  await refused({ audience: { include: [{ list_id: one, segment_id: elsewhere }] } }, 'audience.include.0')
-  await refused({ audience: { include, exclude: [{ list_id: MADE_UP }] } }, 'audience.exclude.0.list_id', 404)
-  await refused({ audience: { include: [{ segment_id: one }] } }, 'audience.include.0.segment_id', 404)
-  await refused({ audience: { include }, list_id: one }, 'audience')
-  t.match((await get(`/campaigns/${id}`)).body.data, { audience: null })
-  const { body } = await get(`/campaigns/${id}`)
-  const { template_id: template } = body.data as { template_id: string }
-  t.match(await post('/campaigns', { name: 'N', subject: 'S', template_id: template, audience: { include } }), {
-    status: 201,
-    body: { data: { audience: { include } } },
-  })
-  t.match(await post('/campaigns', { name: 'N', subject: 'S', template_id: template }), {
-    status: 400,
-    body: { error: { path: 'list_id' } },
-  })
-})
+t.test(
+  'an audience without anybody, of things that do not exist, or beside a list is refused by its field',
+  async t => {
+    const { id, one, elsewhere, patch, post, get } = await open(t)
+    const refused = async (body: object, path: string, status = 400) =>
+      t.match(await patch(`/campaigns/${id}`, body), { status, body: { error: { path } } }, path)
+    const include = [{ list_id: one }]
+    await refused({ audience: { include: [] } }, 'audience.include')
+    await refused({ audience: { include: Array.from({ length: 21 }, () => include[0]) } }, 'audience.include')
+    await refused({ audience: { include, list_id: one } }, 'audience.list_id')
+    await refused({ audience: { include: [{}] } }, 'audience.include.0')
+    await refused({ audience: { include: [{ list_id: one, segment_id: elsewhere }] } }, 'audience.include.0')
+    await refused(
+      { audience: { include, exclude: [{ list_id: MADE_UP }] } },
+      'audience.exclude.0.list_id',
+      404,
+    )
+    await refused({ audience: { include: [{ segment_id: one }] } }, 'audience.include.0.segment_id', 404)
+    await refused({ audience: { include }, list_id: one }, 'audience')
+    t.match((await get(`/campaigns/${id}`)).body.data, { audience: null })
+    const { body } = await get(`/campaigns/${id}`)
+    const { template_id: template } = body.data as { template_id: string }
+    t.match(
+      await post('/campaigns', { name: 'N', subject: 'S', template_id: template, audience: { include } }),
+      {
+        status: 201,
+        body: { data: { audience: { include } } },
+      },
+    )
+    t.match(await post('/campaigns', { name: 'N', subject: 'S', template_id: template }), {
+      status: 400,
+      body: { error: { path: 'list_id' } },
+    })
+  },
+)
 
 t.test('what a scheduled campaign includes or leaves out is not deleted without force', async t => {
   const { id, one, out, free, patch, sendIt, remove, clock, get } = await open(t)
@@ -103,5 +115,8 @@ t.test('a copy has the same audience', async t => {
   const { id, one, two, patch, post } = await open(t)
   const audience = { include: [{ list_id: one }], exclude: [{ list_id: two }] }
   await patch(`/campaigns/${id}`, { audience })
-  t.match(await post(`/campaigns/${id}/duplicate`, {}), { status: 201, body: { data: { audience, list_id: null } } })
+  t.match(await post(`/campaigns/${id}/duplicate`, {}), {
+    status: 201,
+    body: { data: { audience, list_id: null } },
+  })
 })

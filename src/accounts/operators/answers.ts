@@ -120,7 +120,9 @@ export function invitationToApi(
 export const AccountMailSchema = Type.Object(
   {
     id: Id(),
-    kind: Type.Enum([...ACCOUNT_MAIL_KINDS], { description: '`join`: an invitation to a workspace. `lost`: asked for by the person, without a sign-in.',
+    kind: Type.Enum([...ACCOUNT_MAIL_KINDS], {
+      description:
+        '`join`: an invitation to a workspace. `lost`: asked for by the person, without a sign-in.',
     }),
     to: Address(),
     state: Type.Enum([...ACCOUNT_MAIL_STATES]),

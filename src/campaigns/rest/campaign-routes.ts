@@ -144,7 +144,13 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
         return copyCampaign(parts, principal, params.id, async (earlier, db) => {
           requireRecipients(earlier)
           const name = copyName('Resend of', earlier.name)
-          const audience = { listId: null, segmentId: null, audience: null, resendOf: earlier.id, resendTo: who }
+          const audience = {
+            listId: null,
+            segmentId: null,
+            audience: null,
+            resendOf: earlier.id,
+            resendTo: who,
+          }
           const said = await winnersOf(db, earlier)
           return { ...said, name, ...audience, abTest: null, isArchived: false, ...changed }
         })

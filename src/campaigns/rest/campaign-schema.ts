@@ -16,7 +16,15 @@ import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { AbTestSchema, abTestToApi } from './ab-test-schema.js'
 import { count, rateFields, RATES, statFields } from './stats-schema.js'
 import { ratesOf, statsFields } from '../model/campaign-stats.js'
-import { CAMPAIGN_STATUSES, RESEND_TO, SEND_TIMES, type Audience, type Campaign, type Mailing, type NamedAudience } from '../model/campaign.js'
+import {
+  CAMPAIGN_STATUSES,
+  RESEND_TO,
+  SEND_TIMES,
+  type Audience,
+  type Campaign,
+  type Mailing,
+  type NamedAudience,
+} from '../model/campaign.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
@@ -166,7 +174,10 @@ const AudienceSchema = Type.Object(
     description:
       'Several lists and segments; alternative to list_id and segment_id. Contacts in any of `include` and in none of `exclude`, as of the start; each gets one email.',
     examples: [
-      { include: [{ list_id: EXAMPLE_LIST }, { segment_id: EXAMPLE_SEGMENT }], exclude: [{ list_id: EXAMPLE_OTHER }] },
+      {
+        include: [{ list_id: EXAMPLE_LIST }, { segment_id: EXAMPLE_SEGMENT }],
+        exclude: [{ list_id: EXAMPLE_OTHER }],
+      },
     ],
   },
 )

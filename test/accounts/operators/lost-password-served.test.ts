@@ -19,23 +19,33 @@ async function open(t: Test) {
   return { appliance, owner, ask: (email: string) => somebody.ask('POST', '/session/lost', { email }) }
 }
 
-t.test('who lost the password gets a link by mail, which signs in once; the old password works until another is set', async t => {
-  const { appliance, owner, ask } = await open(t)
-  t.match(await ask(' Bob@Example.com '), { status: 200, body: { data: { success: true } } })
-  const token = await mailedLink(appliance, BOB, 2)
-  t.match((await owner.ask('GET', '/account-mail')).body.data[0], { kind: 'lost', to: BOB, state: 'delivered' })
-  const again = openBrowser(appliance)
-  t.match(await again.ask('POST', '/session', { email: BOB, password: 'correct horse battery' }), { status: 200 })
-  const bob = openBrowser(appliance)
-  t.match(await bob.ask('POST', '/session/link/preview', { token }), { body: { data: { kind: 'reset', email: BOB } } })
-  t.match(await bob.ask('POST', '/session/link', { token }), { status: 200 })
-  t.match(await bob.ask('PUT', '/me/password', { password: 'another horse battery' }), { status: 200 })
-  t.match(await openBrowser(appliance).ask('POST', '/session/link', { token }), { status: 401 })
-  t.match(
-    (await owner.ask('GET', '/activity?action=operator.link_requested')).body.data,
-    [{ subject: BOB, actor: { type: 'system' } }],
-  )
-})
+t.test(
+  'who lost the password gets a link by mail, which signs in once; the old password works until another is set',
+  async t => {
+    const { appliance, owner, ask } = await open(t)
+    t.match(await ask(' Bob@Example.com '), { status: 200, body: { data: { success: true } } })
+    const token = await mailedLink(appliance, BOB, 2)
+    t.match((await owner.ask('GET', '/account-mail')).body.data[0], {
+      kind: 'lost',
+      to: BOB,
+      state: 'delivered',
+    })
+    const again = openBrowser(appliance)
+    t.match(await again.ask('POST', '/session', { email: BOB, password: 'correct horse battery' }), {
+      status: 200,
+    })
+    const bob = openBrowser(appliance)
+    t.match(await bob.ask('POST', '/session/link/preview', { token }), {
+      body: { data: { kind: 'reset', email: BOB } },
+    })
+    t.match(await bob.ask('POST', '/session/link', { token }), { status: 200 })
+    t.match(await bob.ask('PUT', '/me/password', { password: 'another horse battery' }), { status: 200 })
+    t.match(await openBrowser(appliance).ask('POST', '/session/link', { token }), { status: 401 })
+    t.match((await owner.ask('GET', '/activity?action=operator.link_requested')).body.data, [
+      { subject: BOB, actor: { type: 'system' } },
+    ])
+  },
+)
 
 t.test('an unknown address and one that nobody proved get no link, and the same answer', async t => {
   const { appliance, owner, ask } = await open(t)

@@ -45,6 +45,7 @@ const CAMPAIGN = {
   template_id: 't1',
   list_id: 'l1',
   segment_id: null,
+  audience: null,
   from_email: null,
   from_name: null,
   reply_to: null,
@@ -155,16 +156,25 @@ t.test('a campaign whose A/B test waits for a person says so instead of “Sendi
 })
 
 t.test('a campaign goes to a list or to a segment, a resend to whom its campaign went', t => {
-  const audience = (campaign: Partial<Campaign>) => draftOf({ ...CAMPAIGN, ...campaign }).audience
-  t.equal(audience({}), 'list l1')
-  t.equal(audience({ list_id: null, segment_id: 's1' }), 'segment s1')
-  t.equal(audience({ list_id: null, segment_id: null }), '')
-  const sent = (chosen: string) => {
-    const { list_id, segment_id } = changesOf({ ...draftOf(CAMPAIGN), audience: chosen })
-    return { list_id, segment_id }
+  const audience = (campaign: Partial<Campaign>) => {
+    const { include, exclude } = draftOf({ ...CAMPAIGN, ...campaign })
+    return [include, exclude]
   }
-  t.same(sent('segment s1'), { list_id: undefined, segment_id: 's1' })
-  t.same(sent(''), { list_id: undefined, segment_id: undefined })
+  t.same(audience({}), [['list l1'], []])
+  t.same(audience({ list_id: null, segment_id: 's1' }), [['segment s1'], []])
+  t.same(audience({ list_id: null, segment_id: null }), [[], []])
+  const several = { include: [{ list_id: 'l1' }, { segment_id: 's1' }], exclude: [{ list_id: 'l2' }] }
+  t.same(audience({ list_id: null, audience: several }), [['list l1', 'segment s1'], ['list l2']])
+  const sent = (include: readonly string[], exclude: readonly string[] = []) => {
+    const { list_id, segment_id, audience } = changesOf({ ...draftOf(CAMPAIGN), include, exclude })
+    return Object.fromEntries(
+      Object.entries({ list_id, segment_id, audience }).filter(([, value]) => value !== undefined),
+    )
+  }
+  t.same(sent(['segment s1']), { segment_id: 's1' })
+  t.same(sent([]), {})
+  t.same(sent(['list l1', 'segment s1', 'list l1', ''], ['list l2']), { audience: several })
+  t.same(sent(['list l1'], ['']), { list_id: 'l1' }, 'rows in which nothing was chosen do not count')
   t.end()
 })
 

@@ -7,7 +7,8 @@ export const people: typeof texts = {
     lost: 'Passwort vergessen?',
     lostAddress: 'Adresse Ihres Kontos',
     mailLink: 'Link per Mail schicken',
-    linkMailed: 'Wenn es zu dieser Adresse ein Konto gibt, ist ein Link dorthin unterwegs. Er gilt eine Stunde.',
+    linkMailed:
+      'Wenn es zu dieser Adresse ein Konto gibt, ist ein Link dorthin unterwegs. Er gilt eine Stunde.',
     otherLinks:
       'Sonst erzeugt, wer diesen Server betreibt, einen Link, der einmal gilt: `postroad operator reset ADRESSE`, oder `postroad operator add ADRESSE --role owner` für ein neues Konto.',
     again: 'Erneut anmelden',

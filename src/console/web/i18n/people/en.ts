@@ -8,7 +8,8 @@ export const people = {
     lost: 'Forgotten your password?',
     lostAddress: 'Address of your account',
     mailLink: 'Mail me a link',
-    linkMailed: 'If there is an account with this address, a link is on its way to it. It is valid for an hour.',
+    linkMailed:
+      'If there is an account with this address, a link is on its way to it. It is valid for an hour.',
     otherLinks:
       'Otherwise whoever runs this server makes a one-time link: `postroad operator reset ADDRESS`, or `postroad operator add ADDRESS --role owner` for a new account.',
     again: 'Sign in again',

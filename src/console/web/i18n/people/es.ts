@@ -7,7 +7,8 @@ export const people: typeof texts = {
     lost: '¿Ha olvidado su contraseña?',
     lostAddress: 'Dirección de su cuenta',
     mailLink: 'Enviarme un enlace',
-    linkMailed: 'Si existe una cuenta con esta dirección, se le ha enviado un enlace. Es válido durante una hora.',
+    linkMailed:
+      'Si existe una cuenta con esta dirección, se le ha enviado un enlace. Es válido durante una hora.',
     otherLinks:
       'De lo contrario, quien administra este servidor crea un enlace de un solo uso: `postroad operator reset DIRECCIÓN`, o `postroad operator add DIRECCIÓN --role owner` para una cuenta nueva.',
     again: 'Iniciar sesión de nuevo',

@@ -9,8 +9,9 @@ export interface Draft {
   readonly subject: string
   readonly preheader: string
   readonly templateId: string
-  /** `list ID` or `segment ID`; empty for a resend, whose audience is fixed. */
-  readonly audience: string
+  /** `list ID` or `segment ID`, of several; empty for a resend, whose audience is fixed. */
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
   readonly fromEmail: string
   readonly fromName: string
   readonly replyTo: string
@@ -24,13 +25,12 @@ export interface Draft {
 }
 
 export function draftOf(campaign: Campaign): Draft {
-  const { list_id: listId, segment_id: segmentId } = campaign
   return {
     name: campaign.name,
     subject: campaign.subject,
     preheader: campaign.preheader ?? '',
     templateId: campaign.template_id,
-    audience: listId !== null ? `list ${listId}` : segmentId !== null ? `segment ${segmentId}` : '',
+    ...audienceOf(campaign),
     fromEmail: campaign.from_email ?? '',
     fromName: campaign.from_name ?? '',
     replyTo: campaign.reply_to ?? '',
@@ -42,15 +42,39 @@ export function draftOf(campaign: Campaign): Draft {
   }
 }
 
+function audienceOf({
+  list_id: listId,
+  segment_id: segmentId,
+  audience,
+}: Pick<Campaign, 'list_id' | 'segment_id' | 'audience'>): Pick<Draft, 'include' | 'exclude'> {
+  const one = (named: { readonly list_id?: string; readonly segment_id?: string }) =>
+    named.list_id === undefined ? `segment ${named.segment_id ?? ''}` : `list ${named.list_id}`
+  if (audience) return { include: audience.include.map(one), exclude: (audience.exclude ?? []).map(one) }
+  if (listId !== null) return { include: [one({ list_id: listId })], exclude: [] }
+  return { include: segmentId === null ? [] : [one({ segment_id: segmentId })], exclude: [] }
+}
+
+/** A single list or segment is stored as such. Rows in which nothing was chosen are left out. */
+function audienceChanges(draft: Pick<Draft, 'include' | 'exclude'>) {
+  const named = (values: readonly string[]) =>
+    [...new Set(values)]
+      .map(value => value.split(' '))
+      .filter(([, id = '']) => id !== '')
+      .map(([kind, id = '']) => (kind === 'segment' ? { segment_id: id } : { list_id: id }))
+  const [include, exclude] = [named(draft.include), named(draft.exclude)]
+  const [first] = include
+  if (first === undefined) return {}
+  return include.length === 1 && exclude.length === 0 ? first : { audience: { include, exclude } }
+}
+
 export function changesOf(draft: Draft): components['schemas']['CampaignChanges'] {
-  const [kind, id = ''] = draft.audience.split(' ')
   const rate = Number(draft.ratePerHour)
   return {
     name: draft.name.trim(),
     subject: draft.subject.trim(),
     preheader: draft.preheader.trim() || null,
     template_id: draft.templateId,
-    ...(kind === 'list' ? { list_id: id } : kind === 'segment' ? { segment_id: id } : {}),
+    ...audienceChanges(draft),
     from_email: draft.fromEmail.trim() || null,
     from_name: draft.fromName.trim() || null,
     reply_to: draft.replyTo.trim() || null,
