@@ -362,3 +362,42 @@ t.test('a feed is added, looked into and run, and its campaign followed', async 
   await page.getByRole('row', { name: /Sent/ }).getByRole('link').click()
   await page.getByText('60 of 60 done').waitFor()
 })
+
+t.test('a campaign is for several lists, without another, on a phone', async t => {
+  const { page, go, inspect, post, list, get } = await open(t, { shape: 'narrow', scheme: 'light' })
+  const { id: guests } = await post('/lists', { name: 'Guests' })
+  const { id: staff } = await post('/lists', { name: 'Staff' })
+  await post('/contacts', { email: 'guest@two.example', list_id: guests })
+  const [{ id: template }] = (await get('/templates')) as [{ id: string }]
+  const { id } = await post('/campaigns', {
+    name: 'May news',
+    subject: 'News',
+    template_id: template,
+    list_id: list,
+  })
+  await go(`/campaigns/${id}`)
+  await page.getByText('Will receive it').waitFor()
+  await page.getByRole('button', { name: 'Add a list or segment' }).click()
+  await page.getByLabel('List or segment').nth(1).selectOption('Guests (list)')
+  await page.getByRole('button', { name: 'Leave out a list or segment' }).click()
+  await page.getByLabel('Without').selectOption('Staff (list)')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await until('the audience to be stored', async () => {
+    const { audience } = (await get(`/campaigns/${id}`)) as { audience: unknown }
+    return audience !== null
+  })
+  t.match(await get(`/campaigns/${id}`), {
+    list_id: null,
+    audience: { include: [{ list_id: list }, { list_id: guests }], exclude: [{ list_id: staff }] },
+  })
+  await page.getByText('61', { exact: true }).waitFor()
+  await inspect('campaign for several')
+
+  await page.getByRole('button', { name: /^Remove this list or segment: Staff/ }).click()
+  await page.getByRole('button', { name: /^Remove this list or segment: Readers/ }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await until('one list', async () => {
+    const { list_id: one } = (await get(`/campaigns/${id}`)) as { list_id: string | null }
+    return one === guests
+  })
+})

@@ -170,7 +170,7 @@ const AudienceSchema = Type.Object(
   },
   {
     additionalProperties: false,
-    title: 'CampaignAudience',
+    title: 'CombinedAudience',
     description:
       'Several lists and segments; alternative to list_id and segment_id. Contacts in any of `include` and in none of `exclude`, as of the start; each gets one email.',
     examples: [
