@@ -1,10 +1,13 @@
 /** Campaigns for several lists and segments, without others: who gets the mail, and what is refused. */
 import t, { type Test } from 'tap'
+import type { ApplianceOptions } from '../support/program/appliance.js'
+import { openSink } from '../support/smtp/sink.js'
+import { until } from '../support/until.js'
 import { MADE_UP, openCampaigns } from './open-campaigns.js'
 
 /** Lists with a, b and b, c; a segment with d and e; and a list with c to leave out. e has a plan, the others none. */
-async function open(t: Test) {
-  const postroad = await openCampaigns(t)
+async function open(t: Test, options: ApplianceOptions = {}) {
+  const postroad = await openCampaigns(t, options)
   const { make, get, post, draft } = postroad
   const known = new Map<string, string>()
   const id = await draft([])
@@ -29,6 +32,19 @@ async function open(t: Test) {
   return {
     ...postroad,
     ...{ id, one, two, out, elsewhere, free },
+    value: postroad.one,
+    leave: async (list: string, name: string) => {
+      const { status } = await postroad.remove(`/lists/${list}/members`, { contact_ids: [known.get(name)] })
+      if (status !== 200) throw new Error(`${status}`)
+    },
+    outcomes: async () => {
+      const { data } = (await get(`/campaigns/${id}/recipients?limit=100`)).body as {
+        data: { email: string; status: string; reason: string | null }[]
+      }
+      return Object.fromEntries(
+        data.map(({ email, status, reason }) => [email.split('@')[0], reason ?? status]),
+      )
+    },
     mailed: async () => {
       const { data } = (await get(`/campaigns/${id}/recipients?limit=100`)).body as {
         data: { email: string }[]
@@ -119,4 +135,62 @@ t.test('a copy has the same audience', async t => {
     status: 201,
     body: { data: { audience, list_id: null } },
   })
+})
+
+/** a leaves its only list, b one of two, c its own, while the mail waits. */
+async function leaveLists({ one, two, leave }: Awaited<ReturnType<typeof open>>): Promise<void> {
+  await leave(one, 'a')
+  await leave(one, 'b')
+  await leave(two, 'c')
+}
+
+t.test('who leaves all lists while the campaign waits gets no mail, who stays in one does', async t => {
+  const opened = await open(t)
+  const { id, one, two, patch, sendIt, outcomes, clock, value } = opened
+  const audience = { include: [{ list_id: one }, { list_id: two }] }
+  await patch(`/campaigns/${id}`, { audience, send_time: 'usual_hour', rate_per_hour: 60 })
+  await sendIt(id, { send_at: new Date(clock.now() + 3_600_000).toISOString() })
+  await leaveLists(opened)
+  await until('the end', async () => {
+    await clock.advance(60_000)
+    return value('select status from campaigns') === 'completed'
+  })
+  t.same(await outcomes(), { b: 'delivered' }, 'the audience is that of the start')
+})
+
+t.test(
+  'who leaves all lists after the first mail of the campaign gets none, who stays in one does',
+  async t => {
+    const opened = await open(t)
+    const { id, one, two, patch, sendIt, outcomes, clock, value } = opened
+    const audience = { include: [{ list_id: two }, { list_id: one }] }
+    await patch(`/campaigns/${id}`, { audience, rate_per_hour: 60 })
+    await sendIt(id)
+    await until('the first', () => value('select count(*) from messages') === 1)
+    const first = Object.entries(await outcomes()).find(([, outcome]) => outcome !== 'pending')?.[0] ?? ''
+    await leaveLists(opened)
+    await until('the end', async () => {
+      await clock.advance(10_000)
+      return value('select status from campaigns') === 'completed'
+    })
+    t.same(await outcomes(), { a: 'left_list', b: 'delivered', c: 'left_list', [first]: 'delivered' })
+  },
+)
+
+t.test('who leaves all lists while the mail is queued does not get it', async t => {
+  const sink = await openSink(t)
+  const opened = await open(t, {
+    env: { POSTROAD_MTA_CAPTURE: 'false' },
+    toml: `[[mta.routes]]\ndomain = "*"\nhost = "127.0.0.1"\nport = ${sink.port}\ntls = "none"`,
+  })
+  const { id, one, two, patch, sendIt, outcomes, clock, campaignOnce, value } = opened
+  sink.atRcpt = 'defer'
+  await patch(`/campaigns/${id}`, { audience: { include: [{ list_id: one }, { list_id: two }] } })
+  await sendIt(id)
+  await until('all to be deferred', () => value('select count(*) from attempts') === 3)
+  await leaveLists(opened)
+  sink.atRcpt = 'accept'
+  for (let minute = 0; minute < 10; minute += 1) await clock.advance(60_000)
+  await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
+  t.same(await outcomes(), { a: 'left_list', b: 'delivered', c: 'left_list' })
 })

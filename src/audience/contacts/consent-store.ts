@@ -4,6 +4,7 @@
  * Asked when mail is handed to the queue and before each attempt, since it may wait for hours in between. Consent to a list
  * counts until the last moment; that a segment or a dynamic list no longer matches does not.
  */
+import { must } from '../../core/must.js'
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
@@ -17,6 +18,8 @@ interface StandingRow {
   readonly is_bounced: Flag | null
   readonly list: number | null
   readonly member: number | null
+  /** JSON, of a campaign for several. */
+  readonly audience: string | null
 }
 
 const selectStandings = statement((db, { ids }: { ids: readonly string[] }) =>
@@ -40,6 +43,7 @@ const selectStandings = statement((db, { ids }: { ids: readonly string[] }) =>
       'contacts.is_bounced as is_bounced',
       'lists.seq as list',
       'list_members.contact as member',
+      'campaigns.audience as audience',
     ])
     .where('messages.id', 'in', ids)
     .where('messages.contact_id', 'is not', null),
@@ -51,6 +55,8 @@ export async function findWithdrawnConsent(
   messageIds: readonly string[],
 ): Promise<ReadonlyMap<string, 'suppressed' | ConsentReason>> {
   const found = new Map<string, 'suppressed' | ConsentReason>()
+  /** Of campaigns for several lists and segments, by their audience as JSON. */
+  const combined = new Map<string, StandingRow[]>()
   for (const ids of inLists(messageIds))
     for (const row of (await selectStandings(db, { ids })).rows as readonly StandingRow[]) {
       const reason = reasonAgainst({
@@ -61,7 +67,17 @@ export async function findWithdrawnConsent(
       })
       if (reason !== undefined) found.set(row.id, reason)
       else if (row.list !== null && row.member === null) found.set(row.id, 'left_list')
+      else if (row.audience !== null && row.contact !== null)
+        combined.set(row.audience, [...(combined.get(row.audience) ?? []), row])
     }
+  for (const [audience, rows] of combined) {
+    const { include } = JSON.parse(audience) as { readonly include: readonly NamedList[] }
+    const contacts = rows.map(({ contact }) => must(contact, 'the contact of a message'))
+    const left = await findLeavers(db, include, contacts)
+    rows.forEach(({ id }, at) => {
+      if (left.has(must(contacts[at], 'the contact of a message'))) found.set(id, 'left_list')
+    })
+  }
   return found
 }
 
@@ -79,15 +95,30 @@ const selectType = statement((db, { listId }: { readonly listId: string }) =>
   db.selectFrom('lists').select('type').where('id', '=', listId),
 )
 
-/** @param contacts contact numbers @returns those that are no members of the list; none if it is dynamic or gone */
+/** A list or segment that a campaign is for. */
+export type NamedList = { readonly listId: string } | { readonly segmentId: string }
+
+/**
+ * @param named all that a campaign is for
+ * @param contacts contact numbers
+ * @returns those that are in none of these lists any more; none if one of them is a segment, dynamic or gone
+ */
 export async function findLeavers(
   db: Queries,
-  listId: string,
+  named: readonly NamedList[],
   contacts: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const left = new Set(contacts)
-  if ((await selectType(db, { listId })).rows[0]?.type !== 'static') return new Set()
-  for (const list of inLists(contacts))
-    for (const { contact } of (await selectMembers(db, { listId, contacts: list })).rows) left.delete(contact)
+  let left = new Set(named.length === 0 ? [] : contacts)
+  for (const one of named) {
+    if (left.size === 0) break
+    if (!('listId' in one)) return new Set()
+    const { listId } = one
+    if ((await selectType(db, { listId })).rows[0]?.type !== 'static') return new Set()
+    const stay = new Set(left)
+    for (const list of inLists([...left]))
+      for (const { contact } of (await selectMembers(db, { listId, contacts: list })).rows)
+        stay.delete(contact)
+    left = stay
+  }
   return left
 }

@@ -68,9 +68,10 @@ export async function handOver(
     await changeCampaign(tx.db, seq, { nextAt: (await nextDueAt(tx.db, seq)) ?? now + LIMIT_RECHECK_MS })
     return 0
   }
-  const leavers = await leaversOf(
-    tx,
-    campaign,
+  const { listId, audience } = campaign
+  const leavers = await findLeavers(
+    tx.db,
+    audience?.include ?? (listId === null ? [] : [{ listId }]),
     waiting.map(({ contact }) => contact),
   )
   const reasonFor = (one: WaitingRecipient) =>
@@ -122,20 +123,6 @@ export async function handOver(
     },
   )
   return waiting.length
-}
-
-/** Contacts that have left every list the campaign is for; where it is for a segment as well, nobody has. */
-async function leaversOf(
-  tx: Tx,
-  { listId, audience }: Campaign,
-  contacts: readonly number[],
-): Promise<ReadonlySet<number>> {
-  const named = audience?.include ?? (listId === null ? [] : [{ listId }])
-  const lists = named.flatMap(one => ('listId' in one ? [one.listId] : []))
-  if (lists.length === 0 || lists.length < named.length) return new Set()
-  let left = contacts
-  for (const list of lists) left = [...(await findLeavers(tx.db, list, left))]
-  return new Set(left)
 }
 
 function leftOutFor({ contact }: WaitingRecipient, reason: LeftOutReason | undefined): LeftOut[] {

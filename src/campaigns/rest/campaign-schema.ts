@@ -172,7 +172,8 @@ const AudienceSchema = Type.Object(
     additionalProperties: false,
     title: 'CombinedAudience',
     description:
-      'Several lists and segments; alternative to list_id and segment_id. Contacts in any of `include` and in none of `exclude`, as of the start; each gets one email.',
+      'Several lists and segments; alternative to list_id and segment_id. Contacts in any of `include` and in none of `exclude`, as of the start; each gets one email. ' +
+      'If `include` has static lists only, who has left all of them by the delivery is skipped.',
     examples: [
       {
         include: [{ list_id: EXAMPLE_LIST }, { segment_id: EXAMPLE_SEGMENT }],
