@@ -412,7 +412,8 @@ create table campaigns (
   unsubscribes integer not null default 0,
   waiting_since bigint,
   waiting_announced text,
-  preheader text
+  preheader text,
+  audience text
 );
 
 create table captured_mails (

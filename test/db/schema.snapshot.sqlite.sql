@@ -506,7 +506,7 @@ CREATE TABLE campaigns (
     bounces integer default 0 not null,
     complaints integer default 0 not null,
     unsubscribes integer default 0 not null
-  , waiting_since bigint, waiting_announced text, preheader text);
+  , waiting_since bigint, waiting_announced text, preheader text, audience text);
 
 CREATE TABLE captured_mails (
     seq integer primary key autoincrement,

@@ -293,4 +293,7 @@ bbf903159efc 0854e681caa8 table webhook_attempts
 8c955059e73c 794d61f60074 table campaigns
 2f55b90ff214 bb27c0184417 table feeds
 `,
+  '0013-campaign-audiences': `
+d10a12b69e11 c354c4148993 table campaigns
+`,
 }
