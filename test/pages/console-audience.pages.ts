@@ -52,7 +52,7 @@ t.test(
     await page.getByRole('button', { name: 'Check first' }).click()
     const check = page.getByRole('region', { name: 'The check found' })
     await check.getByText('Would be created').waitFor()
-    await check.getByRole('cell', { name: /the address/ }).waitFor()
+    await check.getByRole('cell', { name: 'The address is not valid.' }).waitFor()
     t.match(await check.innerText(), /Would be created\s+1,000/)
     await check.getByText('As the attribute is declared').waitFor()
     await check.getByText('1 value does not fit and stays text: line 9 (unknown).').waitFor()
@@ -64,7 +64,7 @@ t.test(
     t.match(await progress.innerText(), /Created\s+1,000/)
     await page
       .getByRole('region', { name: 'Rejected' })
-      .getByRole('cell', { name: /the address/ })
+      .getByRole('cell', { name: 'The address is not valid.' })
       .waitFor()
     await inspect('console-import-done')
 
