@@ -378,9 +378,9 @@ t.test('a campaign is for several lists, without another, on a phone', async t =
   await go(`/campaigns/${id}`)
   await page.getByText('Will receive it').waitFor()
   await page.getByRole('button', { name: 'Add a list or segment' }).click()
-  await page.getByLabel('List or segment').nth(1).selectOption('Guests (list)')
+  await page.getByRole('combobox', { name: 'List or segment' }).nth(1).selectOption('Guests (list)')
   await page.getByRole('button', { name: 'Leave out a list or segment' }).click()
-  await page.getByLabel('Without').selectOption('Staff (list)')
+  await page.getByRole('combobox', { name: 'Without' }).selectOption('Staff (list)')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await until('the audience to be stored', async () => {
     const { audience } = (await get(`/campaigns/${id}`)) as { audience: unknown }
