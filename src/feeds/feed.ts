@@ -34,7 +34,7 @@ export interface Feed extends FeedFields {
   /** Moments, ms since epoch UTC. */
   readonly createdAt: number
   readonly updatedAt: number
-  /** Grows with every run and change; whoever acts on a feed read before must find it unchanged. */
+  /** Grows with every run and change; what acts on a feed it read earlier must find it unchanged. */
   readonly turn: number
   /** The scheduled time of the next run; null while disabled. */
   readonly dueAt: number | null

@@ -68,7 +68,7 @@ function candidatesOf(item: ReadItem): Candidates {
   return { item, links: urlsOf(item).map(linkNames), dated }
 }
 
-/** Its link and, since a guid often is the link as it was once, its guid. */
+/** Its link and, since a guid is often an earlier form of the link, its guid. */
 function urlsOf({ id, link }: ReadItem): string[] {
   return [link, /^https?:/i.test(id) ? absoluteUrl(id, id) : ''].filter(url => url !== '')
 }

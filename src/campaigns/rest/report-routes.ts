@@ -14,6 +14,7 @@ import { VARIANT_NAMES, type VariantName } from '../model/ab-test.js'
 import { VariantId } from './ab-test-schema.js'
 import type { CampaignParts } from '../model/campaign-parts.js'
 import type { Campaign } from '../model/campaign.js'
+import { SENT_EXAMPLE } from './campaign-example.js'
 import { CampaignParams, RatesSchema, statsOf, StatsSchema } from './campaign-schema.js'
 import { requireCampaign } from '../model/campaigns.js'
 import { ratesOf, share } from '../model/campaign-stats.js'
@@ -126,27 +127,9 @@ const ClickMapSchema = Type.Object(
 const MOMENT = '2026-01-05T10:00:00.000Z'
 const EXAMPLE: Static<typeof ReportSchema> = {
   counted_at: '2026-01-05T12:00:00.000Z',
-  total_recipients: 100,
-  stats: {
-    sends: 99,
-    delivered: 96,
-    opens: 60,
-    unique_opens: 48,
-    clicks: 14,
-    unique_clicks: 12,
-    bounces: 3,
-    complaints: 0,
-    unsubscribes: 1,
-    held: 0,
-  },
-  rates: {
-    delivery_rate: 0.9697,
-    open_rate: 0.5,
-    click_rate: 0.125,
-    bounce_rate: 0.0303,
-    complaint_rate: 0,
-    unsubscribe_rate: 0.0104,
-  },
+  total_recipients: SENT_EXAMPLE.total_recipients,
+  stats: SENT_EXAMPLE.stats,
+  rates: SENT_EXAMPLE.rates,
   timeline: [
     {
       starts_at: MOMENT,
